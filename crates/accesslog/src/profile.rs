@@ -32,7 +32,7 @@ pub mod urls;
 pub mod window;
 
 pub(crate) use distinct::mix;
-use distinct::{Distinct, fixed_hash};
+use distinct::{DistinctCounter, fixed_hash};
 pub use options::{ClassBy, Options, RobotFilter};
 pub use size_ranges::{EMPTY_CLASS, SizeRanges};
 pub use sizes::{SizeCount, SizeCounts};
@@ -43,14 +43,14 @@ use crate::read::{EntryDecision, ReadSummary};
 use crate::{Entry, LogError};
 use brimful_core::profile::{self as document, Arrivals, Peak, Profile, SecondCounts};
 use bursts::Bursts;
-use calendar::{Calendar, NS, Span, offset_s};
+use calendar::{Calendar, NS_PER_S, Span, offset_s};
 use foldhash::fast::RandomState;
 use gaps::Gaps;
 use histogram::Histogram;
 use jiff::tz::{Offset, TimeZone};
-use kinds::Kinds;
+use kinds::StatusAndMethodCounts;
 use notes::FieldCounts;
-use robots::Agents;
+use robots::RobotDetector;
 use sessions::Sessions;
 use slow::SlowRequests;
 use std::ops::Range;
@@ -58,7 +58,7 @@ use window::Windows;
 
 /// Maximum number of URLs that are counted over the whole log.
 const URLS: usize = 8_192;
-const SECOND_NS: f64 = NS as f64;
+const SECOND_NS: f64 = NS_PER_S as f64;
 /// Maximum length of [`Arrivals::seconds`], the number of requests in each second.
 const SERIES_S: usize = 3_600;
 
@@ -73,15 +73,15 @@ pub struct Profiler {
     largest: u64,
     calendar: Calendar,
     windows: Windows,
-    kinds: Kinds,
+    kinds: StatusAndMethodCounts,
     service_ns: Histogram,
     upstream_ns: Histogram,
     slow: SlowRequests,
     gaps: Gaps,
     urls: TopUrls,
-    distinct_urls: Distinct,
-    distinct_clients: Distinct,
-    agents: Agents,
+    distinct_urls: DistinctCounter,
+    distinct_clients: DistinctCounter,
+    agents: RobotDetector,
     robots: document::Robots,
     sessions: Option<Sessions>,
     seen: FieldCounts,
@@ -108,14 +108,14 @@ impl Profiler {
             bytes: 0,
             largest: 0,
             calendar: Calendar::default(),
-            kinds: Kinds::default(),
+            kinds: StatusAndMethodCounts::default(),
             service_ns: Histogram::default(),
             upstream_ns: Histogram::default(),
             slow: SlowRequests::default(),
             gaps: Gaps::default(),
-            distinct_urls: Distinct::default(),
-            distinct_clients: Distinct::default(),
-            agents: Agents::default(),
+            distinct_urls: DistinctCounter::default(),
+            distinct_clients: DistinctCounter::default(),
+            agents: RobotDetector::default(),
             seen: FieldCounts::default(),
         }
     }
@@ -140,7 +140,7 @@ impl Profiler {
         self.requests += 1;
         self.bytes = self.bytes.saturating_add(bytes);
         self.largest = self.largest.max(bytes);
-        let second = entry.time_ns.div_euclid(NS);
+        let second = entry.time_ns.div_euclid(NS_PER_S);
         self.seen.add(entry, second);
         self.calendar.add(entry.time_ns, second);
         self.kinds.add(entry);
@@ -178,7 +178,7 @@ impl Profiler {
         let peak = self.peak(window, &seconds);
         let peak_seconds = seconds.clone();
         let bursts =
-            self.calendar.counts_per_second(seconds).map_or_else(Bursts::unknown, |counts| bursts::describe(&counts));
+            self.calendar.counts_per_second(seconds).map_or_else(Bursts::unknown, |counts| bursts::measure(&counts));
         let span_s = self.span_s(&span);
         let notes = notes::notes(&self, read, &span, window, &bursts);
         let (classes, classes_by) = classes::classes(window, &self.options);
@@ -201,7 +201,7 @@ impl Profiler {
             status: self.kinds.status(),
             methods: self.kinds.methods(),
             zero_length: self.kinds.zero_length(),
-            sizes: sizes::describe(&sizes, self.largest),
+            sizes: sizes::size_metrics(&sizes, self.largest),
             service_s: times(&self.service_ns),
             upstream_s: times(&self.upstream_ns),
             slowest_hour: self.slow.slowest_hour(|time_ns| rfc3339(time_ns, &zone)),
@@ -215,8 +215,8 @@ impl Profiler {
             hurst_missing: bursts.hurst_missing,
             unique_urls: self.distinct_urls.estimate(),
             unique_clients: self.distinct_clients.estimate(),
-            unique_error: distinct::ERROR,
-            popularity: popularity::describe(&self.urls, self.requests),
+            unique_error: distinct::RELATIVE_ERROR,
+            popularity: popularity::measure(&self.urls, self.requests),
             robots: self.robots,
             sessions: self.sessions.and_then(|sessions| sessions.finish(span_s)),
             notes,
@@ -249,10 +249,10 @@ impl Profiler {
             mean_rate: span.requests as f64 / span_s,
             busiest_second: self.calendar.busiest_second,
             busiest_minute: self.calendar.busiest_minute(),
-            from: rfc3339(rate_history.from_s.saturating_mul(NS), zone),
+            from: rfc3339(rate_history.from_s.saturating_mul(NS_PER_S), zone),
             step_s: rate_history.step_s.unsigned_abs(),
             rates: rate_history.rates,
-            busy_hours: busy_hours::find(&week.rates, span_s),
+            busy_hours: busy_hours::find_busy_hours(&week.rates, span_s),
             seconds: self.busiest_seconds(peak_seconds),
             by_hour: week.by_hour,
             by_weekday: week.by_weekday,
@@ -268,16 +268,16 @@ impl Profiler {
         let from = busiest.saturating_sub(SERIES_S / 2).min(counts.len().saturating_sub(SERIES_S));
         let shown = counts.get(from..(from + SERIES_S).min(counts.len()))?;
         let first = peak.start + i64::try_from(from).ok()?;
-        Some(SecondCounts { from: rfc3339(first.saturating_mul(NS), &self.options.zone), counts: shown.to_vec() })
+        Some(SecondCounts { from: rfc3339(first.saturating_mul(NS_PER_S), &self.options.zone), counts: shown.to_vec() })
     }
 
     /// The whole seconds of the window that the log covers. If the window contains only stray requests (far away from
     /// all others), returns all seconds of the window.
     fn seconds_of(&self, window: &Window, span: &Span) -> Range<i64> {
-        let from = window.from_ns.div_euclid(NS);
+        let from = window.from_ns.div_euclid(NS_PER_S);
         let to = from.saturating_add_unsigned(window.seconds);
-        let first = span.first_ns.div_euclid(NS);
-        let last = span.last_ns.div_euclid(NS);
+        let first = span.first_ns.div_euclid(NS_PER_S);
+        let last = span.last_ns.div_euclid(NS_PER_S);
         let reached = from.max(first)..to.min(last + 1);
         if reached.is_empty() { from..to } else { reached }
     }
@@ -285,7 +285,7 @@ impl Profiler {
     fn peak(&self, window: &Window, seconds: &Range<i64>) -> Peak {
         let length = (seconds.end - seconds.start).max(1).unsigned_abs();
         Peak {
-            from: rfc3339(seconds.start.saturating_mul(NS), &self.options.zone),
+            from: rfc3339(seconds.start.saturating_mul(NS_PER_S), &self.options.zone),
             seconds: length,
             rate: window.requests as f64 / length as f64,
             requests: window.requests,

@@ -43,10 +43,10 @@ pub fn main(args: &DoctorArgs) -> anyhow::Result<Exit> {
     } else {
         print_styled(&text(&findings, columns().unwrap_or(usize::MAX)))?;
     }
-    Ok(exit_of(&findings))
+    Ok(exit_code(&findings))
 }
 
-fn exit_of(findings: &[Finding]) -> Exit {
+fn exit_code(findings: &[Finding]) -> Exit {
     let has_shortfall = findings.iter().any(|finding| finding.status == Status::Shortfall);
     if has_shortfall { Exit::EnvironmentError } else { Exit::Ok }
 }
@@ -125,7 +125,7 @@ mod tests {
         let commands: Vec<&str> = script.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
         assert_eq!(commands, [sysctl]);
         assert!(script.starts_with("#!/bin/sh\n") && script.contains("\n# by hand: vmstat 1\n"), "{script}");
-        assert_eq!([&findings[..1], &findings].map(exit_of), [Exit::Ok, Exit::EnvironmentError]);
-        assert_eq!(exit_of(&findings[2..3]), Exit::Ok);
+        assert_eq!([&findings[..1], &findings].map(exit_code), [Exit::Ok, Exit::EnvironmentError]);
+        assert_eq!(exit_code(&findings[2..3]), Exit::Ok);
     }
 }

@@ -12,7 +12,7 @@ use crate::progress;
 use crate::results::deliver_record;
 use args::ReplayArgs;
 use brimful_run::RunPlan;
-use run::{ReplayPass, check_readable_twice, mean_rate, options, run};
+use run::{ReplaySettings, check_readable_twice, mean_rate, options, run};
 use std::sync::atomic::Ordering;
 
 /// Replays the logs once or, with `--against-flat`, twice. Prints the Records, and writes the files that the flags
@@ -44,7 +44,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         _ => None,
     };
     let duration = length::print_replay_length(args, length.as_ref());
-    let replayed = run(args, &plan, ReplayPass { constant_rate, max_calls: u64::MAX, duration }, &stop)?;
+    let replayed = run(args, &plan, ReplaySettings { constant_rate, max_calls: u64::MAX, duration }, &stop)?;
     replayed.print_replay_summary(args);
     let delivered = deliver_record(&replayed.record, &args.output, args.detail, out);
     first_failure(delivered, [hdr.map_or(Ok(()), |file| file.write(&replayed.record)), replayed.check_logs_read()])

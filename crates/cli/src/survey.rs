@@ -61,10 +61,10 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
         (Err(report), Err(document)) => Err(document.context(format!("{report:#}; and then"))),
     };
     first_failure(delivered, [history.map_or(Ok(()), |file| file.append(&survey))])?;
-    Ok(exit_of(&survey))
+    Ok(exit_code(&survey))
 }
 
-fn exit_of(survey: &Survey) -> Exit {
+fn exit_code(survey: &Survey) -> Exit {
     let interrupted = survey.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::Interrupted);
     let exit = exit::code_for_verdict(&survey.verdict, interrupted);
     let is_missed = |result: &RateUnderObjective| result.outcome == ObjectiveOutcome::MissedAtLightLoad;

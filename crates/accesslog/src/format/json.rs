@@ -4,7 +4,7 @@
 //! The reader checks only as much JSON grammar as it needs to find the fields. An object without a request, such as
 //! Caddy's message about its start, is not an error.
 
-use super::labelled::{Labelled, Meaning, Name, Value};
+use super::labelled::{LabelledRequest, Meaning, Name, Value};
 use super::number::TimeUnit;
 use super::request::Parsed;
 use super::time::Clock;
@@ -20,7 +20,7 @@ pub(crate) fn read<'a>(
     clock: &mut Clock,
     default_unit: TimeUnit,
 ) -> Result<Parsed<'a>, LineParseError> {
-    let mut reader = Reader { line, at: 0, fields: Labelled::new(default_unit), first_error: None, clock };
+    let mut reader = Reader { line, at: 0, fields: LabelledRequest::new(default_unit), first_error: None, clock };
     reader.skip_space();
     if reader.peek() != Some(b'{') {
         return Err(reader.wants("a JSON object"));
@@ -49,7 +49,7 @@ fn wrapped_meaning(parent: Name, key: &[u8]) -> Option<(Meaning, u8)> {
 struct Reader<'a, 'c> {
     line: &'a [u8],
     at: usize,
-    fields: Labelled<'a>,
+    fields: LabelledRequest<'a>,
     /// The error of the first field with an invalid value. It is reported only if the object describes a request.
     first_error: Option<LineParseError>,
     clock: &'c mut Clock,

@@ -170,7 +170,7 @@ pub(crate) fn read_ltsv<'a>(
     clock: &mut Clock,
     default_unit: TimeUnit,
 ) -> Result<Parsed<'a>, LineParseError> {
-    let mut fields = Labelled::new(default_unit);
+    let mut fields = LabelledRequest::new(default_unit);
     let mut at = 0;
     loop {
         let rest = line.get(at..).unwrap_or_default();
@@ -209,7 +209,7 @@ pub(crate) struct Value<'a> {
 }
 
 /// A request whose fields are being read.
-pub(crate) struct Labelled<'a> {
+pub(crate) struct LabelledRequest<'a> {
     /// The unit of durations that are whole numbers and whose field name does not state a unit.
     default_unit: TimeUnit,
     raw: RawRequest<'a>,
@@ -224,11 +224,11 @@ pub(crate) struct Labelled<'a> {
     has_status: bool,
 }
 
-impl<'a> Labelled<'a> {
+impl<'a> LabelledRequest<'a> {
     /// Creates an empty request. `default_unit` is the unit of durations that are whole numbers and whose field name
     /// does not state a unit.
     pub(crate) fn new(default_unit: TimeUnit) -> Self {
-        Labelled {
+        LabelledRequest {
             default_unit,
             raw: RawRequest { may_be_absolute: true, ..RawRequest::default() },
             request: None,

@@ -34,7 +34,7 @@ impl Bursts {
 }
 
 /// Computes the burstiness from counts per second.
-pub(super) fn describe(seconds: &[u64]) -> Bursts {
+pub(super) fn measure(seconds: &[u64]) -> Bursts {
     let (hurst, hurst_missing) = match hurst::estimate(seconds, 1.0) {
         Ok(hurst) => (Some(hurst), None),
         Err(reason) => (None, Some(reason)),
@@ -85,7 +85,7 @@ mod tests {
     fn poisson_arrivals_have_no_bursts() {
         let (mut held, seeds) = (0, 20);
         for seed in 0..seeds {
-            let found = describe(&poisson(20.0, 3_600, seed));
+            let found = measure(&poisson(20.0, 3_600, seed));
             let epochs: Vec<f64> = found.dispersion.iter().map(|at| at.epoch_s).collect();
             assert_eq!(epochs, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
             let holds = |at: &&Dispersion| at.interval95[0] <= 1.0 && 1.0 <= at.interval95[1];
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_short_or_empty_window_says_nothing() {
         for seconds in [&[][..], &[5; 19], &[0; 4_000]] {
-            let found = describe(seconds);
+            let found = measure(seconds);
             assert!(found.dispersion.is_empty() && found.burstiness.is_none() && found.hurst.is_none());
             assert!(found.hurst_missing.is_some());
         }

@@ -36,7 +36,7 @@ const WEEK: usize = 7 * HOURS;
 
 /// Finds the busy hours. `rates` has the mean rate of each hour of the week: 7 weekdays × 24 hours, Monday first.
 /// `span_s` is the length of the log in seconds.
-pub(super) fn find(rates: &[Vec<f64>], span_s: f64) -> Option<BusyHours> {
+pub(super) fn find_busy_hours(rates: &[Vec<f64>], span_s: f64) -> Option<BusyHours> {
     let rates: Vec<f64> = rates.iter().flatten().copied().collect();
     if rates.len() != WEEK || span_s < MIN_SPAN_S {
         return None;
@@ -130,26 +130,26 @@ mod tests {
             let busy = day < 5 && (9..17).contains(&hour);
             about(if busy { 14.0 } else { 3.0 }, day, hour)
         });
-        let found = find(&rates, MONTH_S).unwrap();
+        let found = find_busy_hours(&rates, MONTH_S).unwrap();
         assert_eq!((found.name.as_str(), found.from_hour, found.to_hour), ("weekdays 9–17", 9, 17));
         assert!((found.rate - 14.0).abs() < 0.5 && (found.other_rate - 3.0).abs() < 0.2, "{found:?}");
-        assert_eq!(find(&rates, 3.0 * 86_400.0), None, "three days are too short");
+        assert_eq!(find_busy_hours(&rates, 3.0 * 86_400.0), None, "three days are too short");
     }
 
     #[test]
     fn blocks_may_pass_midnight_or_be_on_one_day() {
         let nights = week(|day, hour| about(if !(3..22).contains(&hour) { 9.0 } else { 2.0 }, day, hour));
-        let found = find(&nights, MONTH_S).unwrap();
+        let found = find_busy_hours(&nights, MONTH_S).unwrap();
         assert_eq!((found.name.as_str(), found.to_hour), ("every day 22–3", 3));
         let sunday = week(|day, hour| about(if day == 6 && (10..12).contains(&hour) { 50.0 } else { 2.0 }, day, hour));
-        assert_eq!(find(&sunday, MONTH_S).unwrap().name, "Sundays 10–12");
-        assert_eq!(find(&sunday, 8.0 * 86_400.0), None, "one Sunday is not regular");
+        assert_eq!(find_busy_hours(&sunday, MONTH_S).unwrap().name, "Sundays 10–12");
+        assert_eq!(find_busy_hours(&sunday, 8.0 * 86_400.0), None, "one Sunday is not regular");
     }
 
     #[test]
     fn steady_traffic_has_no_busy_hours() {
-        assert_eq!(find(&week(|day, hour| about(5.0, day, hour)), MONTH_S), None);
-        assert_eq!(find(&week(|_, _| 5.0), MONTH_S), None);
-        assert_eq!(find(&[], MONTH_S), None);
+        assert_eq!(find_busy_hours(&week(|day, hour| about(5.0, day, hour)), MONTH_S), None);
+        assert_eq!(find_busy_hours(&week(|_, _| 5.0), MONTH_S), None);
+        assert_eq!(find_busy_hours(&[], MONTH_S), None);
     }
 }

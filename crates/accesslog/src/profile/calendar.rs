@@ -30,7 +30,7 @@ const MIN_SPAN_SHARE: f64 = 0.99;
 pub(super) const DAY_S: i64 = 86_400;
 const HOUR_S: i64 = 3_600;
 /// Nanoseconds per second.
-pub(super) const NS: i64 = 1_000_000_000;
+pub(super) const NS_PER_S: i64 = 1_000_000_000;
 /// Maximum number of intervals in a rate history (the request rate over time).
 const MAX_STEPS: i64 = 2_000;
 /// Possible lengths of the intervals of a rate history, in minutes; longer intervals are whole days.
@@ -155,11 +155,12 @@ impl Calendar {
         let mut trimmed =
             Span { requests: log.requests, stray_requests: span.stray_requests + span.requests - log.requests, ..span };
         if log.first_s > minute_of(span.first_ns) {
-            trimmed.first_ns = self.seconds_of_minute(log.first_s).next().unwrap_or(log.first_s).saturating_mul(NS);
+            trimmed.first_ns =
+                self.seconds_of_minute(log.first_s).next().unwrap_or(log.first_s).saturating_mul(NS_PER_S);
         }
         if log.last_s < minute_of(span.last_ns) {
             let last_s = self.seconds_of_minute(log.last_s).last().unwrap_or(log.last_s + 59);
-            trimmed.last_ns = last_s.saturating_mul(NS);
+            trimmed.last_ns = last_s.saturating_mul(NS_PER_S);
         }
         trimmed
     }
@@ -182,8 +183,8 @@ impl Calendar {
     /// Request rates in at most [`MAX_STEPS`] intervals of whole minutes. Intervals of whole days begin at midnight in
     /// the zone.
     pub fn rate_history(&self, span: &Span, zone: &TimeZone) -> RateHistory {
-        let first = span.first_ns.div_euclid(NS);
-        let last = span.last_ns.div_euclid(NS);
+        let first = span.first_ns.div_euclid(NS_PER_S);
+        let last = span.last_ns.div_euclid(NS_PER_S);
         // Intervals are whole minutes, so seconds of the offset are dropped: before 1900, many offsets had seconds.
         let offset = offset_s(zone, first).div_euclid(60) * 60;
         let begin = |step_s: i64| (first + offset).div_euclid(step_s) * step_s - offset;
@@ -377,7 +378,7 @@ pub(super) fn offset_s(zone: &TimeZone, second: i64) -> i64 {
 
 /// The first second of the minute that contains `time_ns`.
 fn minute_of(time_ns: i64) -> i64 {
-    time_ns.div_euclid(60 * NS) * 60
+    time_ns.div_euclid(60 * NS_PER_S) * 60
 }
 
 /// The hour of the week: 0 for Monday 0:00, up to 167. `local_s` is local time, in seconds since 1970-01-01 00:00 local

@@ -1,7 +1,7 @@
 //! Estimates the number of distinct texts by HyperLogLog: Flajolet, Fusy, Gandouet & Meunier, *HyperLogLog*, 2007. The
 //! estimator is that of Ertl (*New cardinality estimation algorithms for HyperLogLog sketches*, 2017, §4). It is
 //! equally accurate for small and large numbers, without switching between estimators. Memory: 16 kB. The relative
-//! standard error is [`ERROR`].
+//! standard error is [`RELATIVE_ERROR`].
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -12,7 +12,7 @@ const REGISTERS: usize = 1 << BITS;
 const REST: usize = 64 - BITS as usize;
 
 /// Relative standard error of an estimate: 1.04/√m, for m = 2¹⁴ registers.
-pub(crate) const ERROR: f64 = 1.04 / 128.0;
+pub(crate) const RELATIVE_ERROR: f64 = 1.04 / 128.0;
 
 /// A hash of a text. It is the same in every process, and each of its bits depends on all bits of the text.
 pub(crate) fn fixed_hash(text: &[u8]) -> u64 {
@@ -30,17 +30,17 @@ pub(crate) fn mix(mut hash: u64) -> u64 {
 
 /// A HyperLogLog sketch, which estimates the number of distinct texts.
 #[derive(Clone, Debug)]
-pub(crate) struct Distinct {
+pub(crate) struct DistinctCounter {
     registers: Vec<u8>,
 }
 
-impl Default for Distinct {
+impl Default for DistinctCounter {
     fn default() -> Self {
         Self { registers: vec![0; REGISTERS] }
     }
 }
 
-impl Distinct {
+impl DistinctCounter {
     /// Adds a text by its [`fixed_hash`].
     pub fn add(&mut self, hash: u64) {
         let rank = ((hash << BITS).leading_zeros().min(REST as u32) + 1) as u8;
@@ -110,21 +110,21 @@ mod tests {
 
     #[test]
     fn estimates_are_within_three_standard_errors() {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctCounter::default();
         assert_eq!(distinct.estimate(), 0);
         for n in 1..=1_000_000u64 {
             let text = format!("/archive/{n}.html");
             distinct.add(fixed_hash(text.as_bytes()));
             if [100, 1_000, 10_000, 30_000, 41_000, 60_000, 100_000, 1_000_000].contains(&n) {
                 let off = distinct.estimate() as f64 / n as f64 - 1.0;
-                assert!(off.abs() < 3.0 * ERROR, "{n} are estimated as {}", distinct.estimate());
+                assert!(off.abs() < 3.0 * RELATIVE_ERROR, "{n} are estimated as {}", distinct.estimate());
             }
         }
     }
 
     #[test]
     fn texts_that_come_again_are_not_counted_again() {
-        let mut distinct = Distinct::default();
+        let mut distinct = DistinctCounter::default();
         for _ in 0..1000 {
             distinct.add(fixed_hash(b"/a"));
             distinct.add(fixed_hash(b"/b"));
@@ -136,7 +136,7 @@ mod tests {
     fn hashes_are_the_same_in_every_process() {
         assert_eq!(fixed_hash(b"/index.html"), fixed_hash(&b"x/index.html"[1..]));
         assert_ne!(fixed_hash(b"/index.html"), fixed_hash(b"/index.htm"));
-        let worst = Distinct { registers: vec![REST as u8 + 1; REGISTERS] };
+        let worst = DistinctCounter { registers: vec![REST as u8 + 1; REGISTERS] };
         assert!(worst.estimate() > 1 << 50);
     }
 }

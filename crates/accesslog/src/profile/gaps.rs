@@ -4,12 +4,12 @@
 //! timestamp far away from its neighbours would make two gaps wrong, so it is ignored. Therefore, each timestamp is
 //! checked only when the next timestamp is known.
 
-use super::NS;
+use super::NS_PER_S;
 use super::histogram::Histogram;
 
 /// Maximum difference between neighbouring timestamps, in nanoseconds. A timestamp that differs by more from both
 /// neighbours may be wrong.
-const LEAP_NS: i64 = 60 * NS;
+const LEAP_NS: i64 = 60 * NS_PER_S;
 /// Number of consecutive timestamps far behind the last valid timestamp, after which the clock is assumed to have been
 /// set back.
 const SET_BACK: u32 = 16;
@@ -71,8 +71,8 @@ mod tests {
     /// The number of gaps between requests at these seconds, and the longest gap in seconds.
     fn found(seconds: &[i64]) -> (u64, f64) {
         let mut gaps = Gaps::default();
-        seconds.iter().for_each(|second| gaps.add(second * NS));
-        let times = gaps.finish().to_times(NS as f64);
+        seconds.iter().for_each(|second| gaps.add(second * NS_PER_S));
+        let times = gaps.finish().to_times(NS_PER_S as f64);
         (times.samples, times.max)
     }
 

@@ -13,7 +13,7 @@ const STATUSES: usize = 1_000;
 
 /// Counts of requests by status and method, in a few kB.
 #[derive(Clone, Debug)]
-pub(super) struct Kinds {
+pub(super) struct StatusAndMethodCounts {
     status: Vec<u64>,
     status_other: u64,
     methods: Vec<(Box<str>, u64)>,
@@ -22,7 +22,7 @@ pub(super) struct Kinds {
     zero_length: [u64; REASONS.len()],
 }
 
-/// Names of the reasons for a missing body, in the order of [`Kinds::zero_length`].
+/// Names of the reasons for a missing body, in the order of [`StatusAndMethodCounts::zero_length`].
 const REASONS: [&str; 7] = ["head", "not_modified", "aborted", "not_found", "redirect", "error", "other"];
 
 /// A reason for a missing body: an index into [`REASONS`].
@@ -37,7 +37,7 @@ enum Reason {
     Other,
 }
 
-impl Default for Kinds {
+impl Default for StatusAndMethodCounts {
     fn default() -> Self {
         Self {
             status: vec![0; STATUSES],
@@ -50,7 +50,7 @@ impl Default for Kinds {
     }
 }
 
-impl Kinds {
+impl StatusAndMethodCounts {
     /// Adds a request.
     #[inline]
     pub fn add(&mut self, entry: &Entry<'_>) {
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn every_empty_answer_has_a_reason() {
-        let mut kinds = Kinds::default();
+        let mut kinds = StatusAndMethodCounts::default();
         let cases = [
             ("HEAD", 200, "head"),
             ("HEAD", 304, "head"),
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn methods_are_few_whatever_comes() {
-        let mut kinds = Kinds::default();
+        let mut kinds = StatusAndMethodCounts::default();
         for i in 0..100u8 {
             kinds.add(&entry(&[b'A' + i / 26, b'A' + i % 26], 200, None));
             kinds.add(&entry(&[i], 200, None));
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn usual_methods_are_counted_by_name() {
-        let mut kinds = Kinds::default();
+        let mut kinds = StatusAndMethodCounts::default();
         for method in ["GET", "POST", "GET", "M-SEARCH", "GET", "get", "\u{16}\u{3}\u{1}", ""] {
             kinds.add(&entry(method.as_bytes(), 200, Some(1)));
         }

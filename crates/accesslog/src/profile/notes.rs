@@ -2,7 +2,7 @@
 
 use super::Profiler;
 use super::bursts::Bursts;
-use super::calendar::{NS, Span};
+use super::calendar::{NS_PER_S, Span};
 use super::window::Window;
 use crate::Entry;
 use crate::read::ReadSummary;
@@ -15,8 +15,8 @@ const REPORTED_SHARE: f64 = 0.01;
 const MIN_COUNT: u64 = 30;
 /// Minimum ratio of clients (pairs of address and `User-Agent`) to addresses for the note that agents may be forged.
 const AGENTS_PER_CLIENT: u64 = 3;
-const HOUR_NS: u64 = 3_600 * NS as u64;
-const DAY_NS: i64 = 86_400 * NS;
+const HOUR_NS: u64 = 3_600 * NS_PER_S as u64;
+const DAY_NS: i64 = 86_400 * NS_PER_S;
 
 /// Counts from which the notes are derived.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use std::fmt::Write;
 
 /// The key for URLs that match no pattern, for empty hosts, and for all keys beyond the maximum number.
-pub(crate) const OTHER: &str = "other";
+pub(crate) const OTHER_KEY: &str = "other";
 /// Maximum length of a host in bytes; the rest is ignored.
 const MAX_HOST_BYTES: usize = 255;
 
@@ -88,7 +88,7 @@ impl ClassBy {
             ClassBy::Size => None,
             ClassBy::Url(patterns) => {
                 let found = patterns.iter().find(|(_, pattern)| matches_pattern(pattern.as_bytes(), url(entry.target)));
-                Some(found.map_or(OTHER, |(name, _)| name.as_str()))
+                Some(found.map_or(OTHER_KEY, |(name, _)| name.as_str()))
             }
             ClassBy::Status => {
                 text.clear();
@@ -106,7 +106,7 @@ impl ClassBy {
                     }
                 }
                 text.make_ascii_lowercase();
-                Some(if text.is_empty() { OTHER } else { text.as_str() })
+                Some(if text.is_empty() { OTHER_KEY } else { text.as_str() })
             }
         }
     }

@@ -18,7 +18,7 @@ const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
 /// Describes the popularity of URLs. `requests` is the number of requests of all URLs.
-pub(super) fn describe(urls: &TopUrls, requests: u64) -> UrlPopularity {
+pub(super) fn measure(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);
     UrlPopularity {
@@ -85,7 +85,7 @@ mod tests {
             let target = format!("/{url}");
             top.add(&Entry { target: target.as_bytes(), method: b"GET", bytes: Some(url as u64), ..Entry::default() });
         }
-        describe(&top, requests)
+        measure(&top, requests)
     }
 
     #[test]

@@ -70,7 +70,7 @@ const CACHED_AGENTS: usize = 4_096;
 
 /// Recognizes robots by their `User-Agent`, and caches the results in 64 KiB.
 #[derive(Clone, Debug)]
-pub(super) struct Agents {
+pub(super) struct RobotDetector {
     known: Vec<Option<Known>>,
 }
 
@@ -80,13 +80,13 @@ struct Known {
     is_robot: bool,
 }
 
-impl Default for Agents {
+impl Default for RobotDetector {
     fn default() -> Self {
         Self { known: vec![None; CACHED_AGENTS] }
     }
 }
 
-impl Agents {
+impl RobotDetector {
     /// Whether a `User-Agent` is that of a robot. `hash` is its [`fixed_hash`](super::distinct::fixed_hash). An empty
     /// `User-Agent` is not that of a robot.
     pub fn is_robot(&mut self, user_agent: &[u8], hash: u64) -> bool {
@@ -116,7 +116,7 @@ mod tests {
     use super::super::distinct::fixed_hash;
     use super::*;
 
-    fn ask(agents: &mut Agents, user_agent: &[u8]) -> bool {
+    fn ask(agents: &mut RobotDetector, user_agent: &[u8]) -> bool {
         agents.is_robot(user_agent, fixed_hash(user_agent))
     }
 
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn robots_are_told_by_their_agents() {
-        let mut agents = Agents::default();
+        let mut agents = RobotDetector::default();
         // The first call searches the agent, and the second call uses the cache.
         for _ in 0..2 {
             for user_agent in ROBOTS {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn memory_changes_no_answer() {
-        let mut agents = Agents::default();
+        let mut agents = RobotDetector::default();
         for i in 0..20_000 {
             let user_agent = if i % 3 == 0 { format!("bot/{i}") } else { format!("browser/{i}") };
             assert_eq!(ask(&mut agents, user_agent.as_bytes()), i % 3 == 0, "{user_agent}");

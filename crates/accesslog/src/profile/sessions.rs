@@ -7,7 +7,7 @@
 //! at once (14 MiB of memory). If there are more, the session that has been idle longest is ended early. A request with
 //! an earlier timestamp than the client's previous request belongs to the same burst.
 
-use super::distinct::{Distinct, fixed_hash, mix};
+use super::distinct::{DistinctCounter, fixed_hash, mix};
 use super::histogram::Histogram;
 use crate::Entry;
 use brimful_core::profile;
@@ -33,7 +33,7 @@ pub struct Sessions {
     /// The slot whose session has been idle longest.
     first: u32,
     last: u32,
-    clients: Distinct,
+    clients: DistinctCounter,
     ended: EndedSessions,
 }
 
@@ -83,7 +83,7 @@ impl Sessions {
             free: Vec::new(),
             first: NO_SLOT,
             last: NO_SLOT,
-            clients: Distinct::default(),
+            clients: DistinctCounter::default(),
             ended: EndedSessions::default(),
         }
     }

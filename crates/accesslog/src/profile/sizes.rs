@@ -225,7 +225,7 @@ impl Time {
 
 /// Computes the metrics of response sizes for a profile. `max` is the largest size, which `counts` does not contain if
 /// sizes are counted in steps.
-pub(super) fn describe(counts: &SizeCounts, max: u64) -> Sizes {
+pub(super) fn size_metrics(counts: &SizeCounts, max: u64) -> Sizes {
     let sorted = counts.sorted();
     let responses: u64 = sorted.iter().map(|size| size.count).sum();
     let bytes: f64 = sorted.iter().map(|size| size.sum_bytes).sum();

@@ -6,8 +6,8 @@
 //! any minute. If a window is used again after it was dropped, it contains only the later requests; the calendar has
 //! the true number of requests. The memory of dropped windows is reused.
 
-use super::calendar::{DAY_S, NS};
-use super::options::OTHER;
+use super::calendar::{DAY_S, NS_PER_S};
+use super::options::OTHER_KEY;
 use super::sizes::SizeCounts;
 use super::sparse_times::{SparseTimes, coarse_step};
 use super::urls::TopUrls;
@@ -21,7 +21,7 @@ const RECENT_WINDOWS: usize = 3;
 const URLS: usize = 2_048;
 /// Maximum number of URLs that are counted for one class key of a window.
 const URLS_OF_KEY: usize = 512;
-/// Maximum number of class keys of a window. Requests with further keys are counted under [`OTHER`].
+/// Maximum number of class keys of a window. Requests with further keys are counted under [`OTHER_KEY`].
 const MAX_KEYS: usize = 64;
 /// Maximum length of a window in seconds.
 const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
@@ -149,7 +149,7 @@ impl Window {
     /// Whether the window contains a time. Always `false` if the start of the window is out of range.
     #[inline]
     fn contains(&self, time_ns: i64) -> bool {
-        let length_ns = self.seconds.saturating_mul(NS.unsigned_abs());
+        let length_ns = self.seconds.saturating_mul(NS_PER_S.unsigned_abs());
         self.from_ns > i64::MIN && time_ns >= self.from_ns && time_ns.abs_diff(self.from_ns) < length_ns
     }
 
@@ -196,8 +196,11 @@ impl Window {
     }
 
     fn add_keyed(&mut self, entry: &Entry<'_>, key: &str, bytes: u64, url: (&[u8], u64)) {
-        let key =
-            if self.requests_by_key.contains_key(key) || self.requests_by_key.len() < MAX_KEYS { key } else { OTHER };
+        let key = if self.requests_by_key.contains_key(key) || self.requests_by_key.len() < MAX_KEYS {
+            key
+        } else {
+            OTHER_KEY
+        };
         if let Some(keyed) = self.requests_by_key.get_mut(key) {
             return keyed.add(entry, bytes, url);
         }
@@ -301,11 +304,11 @@ impl Windows {
     /// Adds a request to the window that contains the whole log, if the request is within that window. The window
     /// starts a minute before the first request, because earlier requests may follow.
     fn add_to_whole(&mut self, entry: &Entry<'_>, key: Option<&str>, url: (&[u8], u64)) {
-        let length_ns = self.seconds * NS;
+        let length_ns = self.seconds * NS_PER_S;
         let fits = |from_ns| entry.time_ns.checked_sub(from_ns).is_some_and(|since| (0..length_ns).contains(&since));
         match &mut self.whole {
             WholeLog::Empty => {
-                let minute = 60 * NS;
+                let minute = 60 * NS_PER_S;
                 let from_ns = (entry.time_ns.div_euclid(minute) - 1).saturating_mul(minute);
                 self.whole = if fits(from_ns) { WholeLog::Same(from_ns) } else { WholeLog::No };
             }
@@ -327,11 +330,11 @@ impl Windows {
     fn window_of(&self, time_ns: i64) -> Option<(i64, u64)> {
         match self.given {
             Some((from, to)) => {
-                (from..to).contains(&time_ns).then(|| (from, (from.abs_diff(to)).div_ceil(NS as u64).max(1)))
+                (from..to).contains(&time_ns).then(|| (from, (from.abs_diff(to)).div_ceil(NS_PER_S as u64).max(1)))
             }
             None => {
-                let from = time_ns.div_euclid(NS).div_euclid(self.seconds) * self.seconds;
-                Some((from.saturating_mul(NS), self.seconds as u64))
+                let from = time_ns.div_euclid(NS_PER_S).div_euclid(self.seconds) * self.seconds;
+                Some((from.saturating_mul(NS_PER_S), self.seconds as u64))
             }
         }
     }

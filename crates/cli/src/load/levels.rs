@@ -22,18 +22,18 @@ pub struct SweepArgs {
     #[arg(long, value_name = "FROM:TO:STEP", hide_short_help = true)]
     #[arg(conflicts_with_all = ["rate", "clients", "s_clients", "stages", "speed", "requests", "calibrate", "slo"])]
     #[arg(conflicts_with_all = ["wsess", "wsesslog", "users", "shard", "start_at", "keep", "print", "trace", "hdr", "sweep_clients"])]
-    pub sweep: Option<Steps>,
+    pub sweep: Option<SweepValues>,
     /// Make the load with rising numbers of S-Clients, like 32:4096:x2
     #[arg(long, value_name = "FROM:TO:STEP", hide_short_help = true)]
     #[arg(conflicts_with_all = ["rate", "clients", "s_clients", "arrivals", "stages", "speed", "requests", "calibrate", "slo"])]
     #[arg(conflicts_with_all = ["wsess", "wsesslog", "users", "shard", "start_at", "keep", "print", "trace", "hdr"])]
-    pub sweep_clients: Option<Steps>,
+    pub sweep_clients: Option<SweepValues>,
 }
 
 /// The rates, or the numbers of S-Clients (Banga & Druschel 1997), of a sweep: at least one value, in ascending order,
 /// all above 0.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Steps(Vec<f64>);
+pub struct SweepValues(Vec<f64>);
 
 /// The load levels of a sweep.
 #[derive(Clone, Copy, Debug)]
@@ -78,10 +78,10 @@ impl Levels<'_> {
     }
 }
 
-impl FromStr for Steps {
+impl FromStr for SweepValues {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Steps, String> {
+    fn from_str(text: &str) -> Result<SweepValues, String> {
         let form = "write it as FROM:TO:STEP, like 100:16000:x2 or 1000:5000:+500";
         let [from, to, step] = text.split(':').collect::<Vec<_>>()[..] else {
             return Err(form.to_owned());
@@ -102,7 +102,7 @@ impl FromStr for Steps {
         if values.len() > MAX_LEVELS || !is_rising {
             return Err(format!("a sweep has at most {MAX_LEVELS} levels: use a larger step"));
         }
-        Ok(Steps(values))
+        Ok(SweepValues(values))
     }
 }
 
@@ -112,15 +112,15 @@ mod tests {
 
     #[test]
     fn steps_are_factors_or_differences_and_end_at_the_last_level() {
-        let steps = |text: &str| text.parse::<Steps>().unwrap().0;
+        let steps = |text: &str| text.parse::<SweepValues>().unwrap().0;
         assert_eq!(steps("100:800:x2"), [100.0, 200.0, 400.0, 800.0]);
         assert_eq!(steps("100:500:x2"), [100.0, 200.0, 400.0, 500.0]);
         assert_eq!(steps("1k:2k:+400"), [1_000.0, 1_400.0, 1_800.0, 2_000.0]);
         assert_eq!(steps("5:5:x2"), [5.0]);
         for text in ["", "100", "100:800", "100:800:2", "0:8:x2", "8:4:x2", "1:8:x1", "1:8:x0.5", "1:8:+0", "1:8:xNaN"]
         {
-            assert!(text.parse::<Steps>().is_err(), "{text}");
+            assert!(text.parse::<SweepValues>().is_err(), "{text}");
         }
-        assert!("1:1000000:+1".parse::<Steps>().unwrap_err().contains("at most 100 levels"));
+        assert!("1:1000000:+1".parse::<SweepValues>().unwrap_err().contains("at most 100 levels"));
     }
 }

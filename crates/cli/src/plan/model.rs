@@ -51,7 +51,7 @@ impl WhatIf {
 const SURVEY_SCHEMA: &str = "brimful.survey/";
 
 /// The top-level keys of a model.
-const PARTS: [&str; 6] =
+const MODEL_KEYS: [&str; 6] =
     ["stations", "classes", "demands", "demand_ci95_half_width", "demand_correlation", "joint_demands"];
 
 fn parse(text: &str) -> Result<Parsed, String> {
@@ -90,10 +90,10 @@ fn choose(
                     .to_owned(),
             );
         }
-        return Ok(Parsed { model, notes: doubts(&keys) });
+        return Ok(Parsed { model, notes: validity_warnings(&keys) });
     }
-    if PARTS.iter().any(|part| keys.contains_key(*part)) {
-        let others = keys.into_iter().map(|(key, _)| key).filter(|key| !PARTS.contains(&key.as_str()));
+    if MODEL_KEYS.iter().any(|part| keys.contains_key(*part)) {
+        let others = keys.into_iter().map(|(key, _)| key).filter(|key| !MODEL_KEYS.contains(&key.as_str()));
         let notes = others.map(|key| format!("`{key}` is not a part of a model and is ignored")).collect();
         return itself().map(|model| Parsed { model, notes });
     }
@@ -111,7 +111,7 @@ fn choose(
 
 /// Warnings that the measurements from which the model was fitted are not valid, according to the verdict in the
 /// document.
-fn doubts(keys: &Map<String, Value>) -> Vec<String> {
+fn validity_warnings(keys: &Map<String, Value>) -> Vec<String> {
     let Some(verdict) = keys.get("verdict").filter(|verdict| verdict["valid"] == false) else { return Vec::new() };
     let why = verdict["reasons"][0]["message"].as_str().unwrap_or("the document gives no reason");
     vec![format!(
@@ -183,7 +183,7 @@ mod tests {
             ..plain
         };
         let text = serde_json::to_string(&whole).unwrap();
-        assert_eq!(serde_json::from_str::<Map<String, Value>>(&text).unwrap().len(), PARTS.len());
+        assert_eq!(serde_json::from_str::<Map<String, Value>>(&text).unwrap().len(), MODEL_KEYS.len());
         assert_eq!(parse(&text).unwrap(), Parsed { model: whole, notes: Vec::new() });
     }
 

@@ -23,7 +23,7 @@ pub fn main(args: &WhatIfArgs) -> anyhow::Result<Exit> {
     let model = model::read(&args.model.model)?;
     let options = WhatIfOptions { method: args.model.method, slos: args.slo.clone(), ..WhatIfOptions::default() };
     let found = what_if(&model, &scenario, &options)?;
-    let exit = exit_of(&found);
+    let exit = exit_code(&found);
     let loads = load_curves(&found, options.method)?;
     let changed = Changed::new(found, loads);
     let written = csv.map_or(Ok(()), |file| match &changed.what_if.curve {
@@ -46,7 +46,7 @@ fn load_curves(found: &WhatIf, method: Method) -> Result<Option<LoadCurves>, Mod
 
 /// The exit code, which shows whether the changed model meets all objectives. If one change has a range of values,
 /// there is no single changed model. In this case, the unchanged model is judged.
-fn exit_of(found: &WhatIf) -> Exit {
+fn exit_code(found: &WhatIf) -> Exit {
     let judged = found.after.as_ref().unwrap_or(&found.before);
     if judged.headroom.iter().all(|headroom| headroom.met) { Exit::Ok } else { Exit::MissedObjective }
 }

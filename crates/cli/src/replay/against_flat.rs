@@ -2,7 +2,7 @@
 
 use super::args::ReplayArgs;
 use super::length;
-use super::run::{ReplayPass, check_readable_twice, mean_rate, options, run};
+use super::run::{ReplaySettings, check_readable_twice, mean_rate, options, run};
 use crate::exit::{self, Exit, UsageError};
 use crate::output::{OutFile, first_failure, print, print_document, print_note};
 use crate::results::deliver_record;
@@ -34,7 +34,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
     if stop.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
     }
-    let first = run(args, &first_plan, ReplayPass { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
+    let first = run(args, &first_plan, ReplaySettings { constant_rate: None, max_calls: u64::MAX, duration }, &stop)?;
     first.print_replay_summary(args);
     let (false, Some(counts)) = (first.record.interrupted, &first.counts) else {
         let delivered = deliver_record(&first.record, &args.output, args.detail, out);
@@ -50,7 +50,7 @@ pub fn main(args: &ReplayArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Interrupted);
     }
     let flat =
-        run(args, &flat_plan, ReplayPass { constant_rate: Some(rate), max_calls: counts.calls, duration }, &stop)?;
+        run(args, &flat_plan, ReplaySettings { constant_rate: Some(rate), max_calls: counts.calls, duration }, &stop)?;
     let delivered = deliver_pair(args, &first.record, &flat.record, out.zip(flat_out));
     first_failure(delivered, [flat.check_logs_read()])
 }

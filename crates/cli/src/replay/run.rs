@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Limits of one run that replays the logs, and its rate if this is constant.
 #[derive(Clone, Copy, Debug)]
-pub struct ReplayPass {
+pub struct ReplaySettings {
     /// The constant rate of the calls, in calls per second; `None` if calls are made at the times of the log.
     pub constant_rate: Option<f64>,
     /// Maximum number of calls of the run.
@@ -73,15 +73,20 @@ pub fn options(args: &ReplayArgs) -> anyhow::Result<RunOptions> {
 }
 
 /// Runs the plan, and reads the logs during the run.
-pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBool) -> anyhow::Result<ReplayOutcome> {
-    let duration = plan.options().load.window.min(pass.duration);
+pub fn run(
+    args: &ReplayArgs,
+    plan: &RunPlan,
+    settings: ReplaySettings,
+    stop: &AtomicBool,
+) -> anyhow::Result<ReplayOutcome> {
+    let duration = plan.options().load.window.min(settings.duration);
     let read_feed = Mutex::new(None);
     let feed = |push: &mut dyn FnMut(StreamedCall) -> bool| {
-        let read = feed(args, pass, push, stop);
+        let read = feed(args, settings, push, stop);
         *lock(&read_feed) = Some(read);
     };
     let load = |observer: &RunObserver| run_log(plan, Box::new(feed), observer, stop).map(|output| output.record);
-    let what = if pass.constant_rate.is_some() { "flat" } else { "replay" };
+    let what = if settings.constant_rate.is_some() { "flat" } else { "replay" };
     let record = progress::run_with_bar(what, duration, args.output.quiet, RunObserver::default(), load);
     // An error in reading the logs explains more than the error that the run had no calls.
     match (record, read_feed.into_inner().unwrap_or_else(PoisonError::into_inner)) {
@@ -100,7 +105,7 @@ pub fn run(args: &ReplayArgs, plan: &RunPlan, pass: ReplayPass, stop: &AtomicBoo
 /// Reads the logs and sends their calls to the load generator, until the run ends or accepts no more calls.
 fn feed(
     args: &ReplayArgs,
-    pass: ReplayPass,
+    settings: ReplaySettings,
     push: &mut dyn FnMut(StreamedCall) -> bool,
     stop: &AtomicBool,
 ) -> Result<ReplayCounts, LogError> {
@@ -109,7 +114,7 @@ fn feed(
     let mut last = Nanos::ZERO;
     let mut emit = |call: Call| {
         let due = Nanos(call.due_ns);
-        if due >= ends || calls >= pass.max_calls || stop.load(Ordering::Relaxed) {
+        if due >= ends || calls >= settings.max_calls || stop.load(Ordering::Relaxed) {
             return false;
         }
         calls += 1;
@@ -119,7 +124,7 @@ fn feed(
         let Call { class, method, path, .. } = call;
         push(StreamedCall { due, class, method, path, headers })
     };
-    let mut replayer = Replayer::new(args.replay_options(pass.constant_rate));
+    let mut replayer = Replayer::new(args.replay_options(settings.constant_rate));
     let mut map_error = None;
     let mut accepts_more = true;
     let options = read_options(&args.format)?;

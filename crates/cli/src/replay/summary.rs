@@ -10,7 +10,7 @@ use brimful_core::record::Record;
 use brimful_core::workload::Load;
 
 /// The load in a Record's workload.
-fn load_of(record: &Record) -> Option<&Load> {
+fn record_load(record: &Record) -> Option<&Load> {
     record.workload.as_ref().and_then(|workload| workload.load.as_ref())
 }
 
@@ -38,7 +38,7 @@ pub fn print_replay_summary(read: &ReadSummary, summary: &Summary, record: &Reco
             pluralize(summary.clock_setbacks, "time")
         ));
     }
-    if summary.shortened_pauses > 0 && !matches!(load_of(record), Some(Load::Log(log)) if log.flattened) {
+    if summary.shortened_pauses > 0 && !matches!(record_load(record), Some(Load::Log(log)) if log.flattened) {
         let cut = Nanos(summary.removed_pause_ns);
         print_note(&format!(
             "{} shortened by {} in total (--max-gap)",

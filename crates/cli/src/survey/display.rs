@@ -33,8 +33,8 @@ impl Display {
     }
 
     /// Shows an event of the survey: the begin of a step, a note, or a result.
-    pub fn show(&self, step: &SurveyEvent) {
-        let line = match step {
+    pub fn show(&self, event: &SurveyEvent) {
+        let line = match event {
             SurveyEvent::Begin(what, duration) => {
                 if let Some(bar) = &self.bar {
                     // The new step may have no load, so the live results of the previous step are removed.

@@ -5,23 +5,23 @@
 
 mod layout;
 mod panels;
-mod picture;
+mod state;
 mod style;
 
 use super::events::Flow;
 use super::options::WatchOptions;
 use super::session::Session;
 use anyhow::Context;
-use picture::ScreenState;
 use ratatui::DefaultTerminal;
 use ratatui::backend::Backend;
 use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use rustix::process::{Signal, getpid, kill_process};
+use state::ScreenState;
 
 /// The terminal and its content.
 pub struct Screen {
     terminal: DefaultTerminal,
-    picture: ScreenState,
+    state: ScreenState,
     /// Messages to print again after the screen is closed.
     notices: Vec<String>,
 }
@@ -31,25 +31,25 @@ impl Screen {
     pub fn open(options: &WatchOptions) -> anyhow::Result<Screen> {
         // After a panic, a hook of ratatui restores the terminal. In all other cases, `drop` restores it.
         let terminal = ratatui::try_init().context("cannot draw on this terminal: use --quiet, or pipe to `cat`")?;
-        let mut screen = Screen { terminal, picture: ScreenState::new(options), notices: Vec::new() };
+        let mut screen = Screen { terminal, state: ScreenState::new(options), notices: Vec::new() };
         screen.draw()?;
         Ok(screen)
     }
 
     /// Shows the latest metrics, unless the screen is paused.
     pub fn show(&mut self, session: &Session) -> anyhow::Result<()> {
-        self.picture.update(session);
+        self.state.update(session);
         self.draw()
     }
 
     /// Shows a message until the next message.
     pub fn show_status(&mut self, status: String) {
-        self.picture.set_notice(status);
+        self.state.set_notice(status);
     }
 
     /// Shows a message for some time. It is printed again after the screen is closed.
     pub fn show_notice(&mut self, notice: String) {
-        self.picture.set_notice(notice.clone());
+        self.state.set_notice(notice.clone());
         self.notices.push(notice);
     }
 
@@ -78,9 +78,9 @@ impl Screen {
             KeyCode::Char('c' | 'd') if control => return Ok(Flow::Quit),
             KeyCode::Char('z') if control => self.suspend()?,
             KeyCode::Char('l') if control => self.clear()?,
-            KeyCode::Esc if self.picture.help => self.picture.help = false,
+            KeyCode::Esc if self.state.help => self.state.help = false,
             KeyCode::Char('q') | KeyCode::Esc => return Ok(Flow::Quit),
-            KeyCode::Char(key) => self.picture.handle_key(key),
+            KeyCode::Char(key) => self.state.handle_key(key),
             _ => {}
         }
         Ok(Flow::Continue)
@@ -103,8 +103,8 @@ impl Screen {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
-        let Screen { terminal, picture, .. } = self;
-        terminal.draw(|frame| layout::draw(frame, picture)).context("cannot draw on the terminal")?;
+        let Screen { terminal, state, .. } = self;
+        terminal.draw(|frame| layout::draw(frame, state)).context("cannot draw on the terminal")?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ const MONDAY: i64 = 1_772_409_600;
 
 fn calendar(times_s: &[i64]) -> Calendar {
     let mut calendar = Calendar::default();
-    times_s.iter().for_each(|second| calendar.add(second * NS, *second));
+    times_s.iter().for_each(|second| calendar.add(second * NS_PER_S, *second));
     calendar
 }
 
@@ -37,7 +37,7 @@ fn counts_are_those_of_a_map_in_whatever_order_stamps_come() {
     let (from, requests) = calendar.busiest_window(7_200).unwrap();
     assert_eq!((requests, windows[&from]), (*windows.values().max().unwrap(), requests));
     let span = calendar.span().unwrap();
-    let (first, last) = (times.iter().min().unwrap() * NS, times.iter().max().unwrap() * NS);
+    let (first, last) = (times.iter().min().unwrap() * NS_PER_S, times.iter().max().unwrap() * NS_PER_S);
     assert_eq!(span, Span { first_ns: first, last_ns: last, requests: 20_000, stray_requests: 0 });
 }
 
@@ -108,11 +108,11 @@ fn stray_stamps_do_not_stretch_the_span() {
     let mut times: Vec<i64> = (0..1_000).map(|i| MONDAY + i * 10).collect();
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
-    assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS, (MONDAY + 9_990) * NS, 3));
+    assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS_PER_S, (MONDAY + 9_990) * NS_PER_S, 3));
     // Two groups of requests of the same size, a year apart, must count as one log without stray requests.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
-    assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS));
+    assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS_PER_S));
     assert_eq!(Calendar::default().span(), None);
 }
 
@@ -122,7 +122,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     let mut rng = Pcg64::seed_from_u64(3);
     for _ in 0..20_000 {
         let second = MONDAY + rng.random_range(-5_000..5_000) * DAY_S;
-        calendar.add(second * NS, second);
+        calendar.add(second * NS_PER_S, second);
     }
     assert_eq!((calendar.days.len(), calendar.hours.len()), (MAX_DAYS, MAX_HOURS));
     assert_eq!(calendar.hour_places.len(), MAX_HOURS);
@@ -137,7 +137,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
     assert!((1..=MAX_HOURS).contains(&known.count()));
     for extreme in [i64::MIN, i64::MAX, 0, -1] {
         let mut calendar = Calendar::default();
-        calendar.add(extreme, extreme.div_euclid(NS));
+        calendar.add(extreme, extreme.div_euclid(NS_PER_S));
         let span = calendar.span().unwrap();
         let (rate_history, week) = (calendar.rate_history(&span, &berlin()), calendar.week(&span, &berlin()));
         assert_eq!((rate_history.rates.len(), week.by_hour.iter().sum::<u64>()), (1, 1));
@@ -148,7 +148,7 @@ fn memory_has_a_bound_and_what_is_not_known_is_not_said() {
 fn the_busiest_hours_keep_their_seconds() {
     let mut calendar = calendar(&(0..1_000).map(|i| MONDAY + i).collect::<Vec<_>>());
     for hour in 1..3_000 {
-        calendar.add((MONDAY + hour * HOUR_S) * NS, MONDAY + hour * HOUR_S);
+        calendar.add((MONDAY + hour * HOUR_S) * NS_PER_S, MONDAY + hour * HOUR_S);
     }
     assert_eq!(calendar.counts_per_second(MONDAY..MONDAY + 3_600).map(|seconds| seconds.iter().sum()), Some(1_000u64));
     assert_eq!(

@@ -12,7 +12,7 @@ fn counts(sizes: &[u64]) -> SizeCounts {
 }
 
 fn described(sizes: &[u64]) -> Sizes {
-    describe(&counts(sizes), sizes.iter().copied().max().unwrap_or(0))
+    size_metrics(&counts(sizes), sizes.iter().copied().max().unwrap_or(0))
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn of_many_distinct_sizes_steps_are_counted_and_nothing_is_lost() {
     assert_eq!(sorted.iter().map(|s| s.count).sum::<u64>(), 300_000);
     let total = sizes.iter().sum::<u64>() as f64;
     assert!((sorted.iter().map(|s| s.sum_bytes).sum::<f64>() / total - 1.0).abs() < 1e-12);
-    let described = describe(&counts, 9_999_999);
+    let described = size_metrics(&counts, 9_999_999);
     for (name, share) in PERCENTILES {
         let off = described.percentiles[name] / (share * 1e7) - 1.0;
         assert!(off.abs() < 0.02, "{name} %: {}", described.percentiles[name]);

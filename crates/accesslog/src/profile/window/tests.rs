@@ -3,7 +3,7 @@ use super::*;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 
-const HOUR: i64 = 3_600 * NS;
+const HOUR: i64 = 3_600 * NS_PER_S;
 
 fn add(windows: &mut Windows, time_ns: i64, target: &str, bytes: u64) {
     let entry = Entry { time_ns, method: b"GET", target: target.as_bytes(), bytes: Some(bytes), ..Entry::default() };
@@ -50,7 +50,7 @@ fn a_log_that_is_no_longer_than_a_window_is_one() {
     let mut windows = windows(None);
     let noon = 12 * HOUR;
     for minute in [-29, 0, 15, -30, 28] {
-        add(&mut windows, noon + minute * 60 * NS, "/", 1);
+        add(&mut windows, noon + minute * 60 * NS_PER_S, "/", 1);
     }
     let whole = windows.clone().take_busiest().unwrap();
     assert_eq!((whole.from_ns, whole.requests), (noon - HOUR / 2, 5));
@@ -65,10 +65,10 @@ fn the_whole_is_the_same_whether_it_lies_in_one_window_or_in_two() {
         let mut windows = windows(None);
         for i in 0..400 {
             let bytes = (i % 23) as u64;
-            add(&mut windows, from_ns + i * 5 * NS, &format!("/{}", i % 17), bytes);
+            add(&mut windows, from_ns + i * 5 * NS_PER_S, &format!("/{}", i % 17), bytes);
         }
         let whole = windows.clone().take_busiest().unwrap();
-        assert_eq!((whole.from_ns, whole.seconds), (from_ns - 60 * NS, 3_600));
+        assert_eq!((whole.from_ns, whole.seconds), (from_ns - 60 * NS_PER_S, 3_600));
         let urls: Vec<_> = whole.urls.sorted().iter().map(|url| (url.url.clone(), url.requests)).collect();
         let keyed: Vec<_> = whole.requests_by_key.iter().map(|(key, keyed)| (key.clone(), keyed.requests)).collect();
         (windows.kept.len(), (whole.requests, whole.bytes, whole.zero_length, whole.sizes.sorted(), urls, keyed))
@@ -104,7 +104,7 @@ fn memory_that_is_used_again_has_nothing_of_before() {
 fn only_the_given_window_is_kept() {
     let mut windows = windows(Some((HOUR / 2, HOUR)));
     for minute in 0..120 {
-        add(&mut windows, minute * 60 * NS, "/", 1);
+        add(&mut windows, minute * 60 * NS_PER_S, "/", 1);
     }
     assert_eq!(windows.sizes().sorted().iter().map(|size| size.count).sum::<u64>(), 120);
     let given = windows.take_busiest().unwrap();
@@ -121,8 +121,8 @@ fn keys_are_bounded() {
         add(&mut windows, 0, &format!("/{i}"), i);
     }
     let window = windows.take_busiest().unwrap();
-    assert_eq!((window.requests_by_key.len(), window.requests_by_key[OTHER].requests), (MAX_KEYS + 1, 936));
-    let other = &window.requests_by_key[OTHER];
+    assert_eq!((window.requests_by_key.len(), window.requests_by_key[OTHER_KEY].requests), (MAX_KEYS + 1, 936));
+    let other = &window.requests_by_key[OTHER_KEY];
     assert_eq!((other.min_bytes, other.max_bytes, other.bytes), (64, 999, (64..1_000).sum()));
     assert_eq!(other.sum_of_squared_bytes, (64..1_000u64).map(|i| (i * i) as f64).sum::<f64>());
 }

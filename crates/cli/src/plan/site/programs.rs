@@ -40,7 +40,7 @@ pub(super) struct ProgramUse {
 pub(super) fn read(given: Option<&Path>, utilization: &Path) -> anyhow::Result<Vec<ProgramUse>> {
     let path = match given {
         Some(path) => path.to_owned(),
-        None => match beside(utilization) {
+        None => match process_log_beside(utilization) {
             Some(path) => path,
             None => return Ok(Vec::new()),
         },
@@ -52,7 +52,7 @@ pub(super) fn read(given: Option<&Path>, utilization: &Path) -> anyhow::Result<V
 }
 
 /// The path of process.jsonl, the log of programs, if it is in the same directory as this kernel.jsonl.
-fn beside(utilization: &Path) -> Option<PathBuf> {
+fn process_log_beside(utilization: &Path) -> Option<PathBuf> {
     let is_log = utilization.file_name().is_some_and(|name| name == "kernel.jsonl");
     Some(utilization.with_file_name("process.jsonl")).filter(|path| is_log && path.is_file())
 }
@@ -60,13 +60,13 @@ fn beside(utilization: &Path) -> Option<PathBuf> {
 fn parse(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     match bytes.first() {
         None => Err(format!("it is empty: {FORMATS}")),
-        Some(b'{') => of_log(bytes),
-        Some(_) => of_accounting(bytes),
+        Some(b'{') => parse_log(bytes),
+        Some(_) => parse_accounting(bytes),
     }
 }
 
 /// Parses the lines of process.jsonl. The last line may be incomplete.
-fn of_log(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
+fn parse_log(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("{error}: {FORMATS}"))?;
     let mut found = Vec::new();
     let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).peekable();
@@ -90,7 +90,7 @@ fn of_log(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
 
 /// Parses records of process accounting, one for each process that ended. The CPU time of a process is spread evenly
 /// over its lifetime.
-fn of_accounting(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
+fn parse_accounting(bytes: &[u8]) -> Result<Vec<ProgramUse>, String> {
     let is_accounting = bytes.len().is_multiple_of(RECORD) && bytes.chunks(RECORD).all(|record| record[1] == VERSION);
     if !is_accounting {
         return Err(format!("its format is unknown: {FORMATS}"));

@@ -21,7 +21,7 @@ pub(super) fn read(text: &str) -> Result<Utilization, String> {
     match serde_json::from_str::<Document>(text).ok().and_then(|document| document.schema) {
         Some(schema) if schema == SCHEMA => of_record(&parse_record(text)?),
         Some(schema) => Err(format!("it is a `{schema}`, which has no utilizations over time: use {FORMATS}")),
-        None => of_log(text),
+        None => parse_log(text),
     }
 }
 
@@ -66,7 +66,7 @@ fn cpus(server: &Server) -> u32 {
 }
 
 /// Reads lines of JSON. Each line covers the interval that ends at its time. The last line may be incomplete.
-fn of_log(text: &str) -> Result<Utilization, String> {
+fn parse_log(text: &str) -> Result<Utilization, String> {
     let mut samples = Samples::default();
     let mut cpus = 0;
     let lines: Vec<(usize, &str)> = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()).collect();

@@ -1,7 +1,7 @@
 //! The layout of a frame of the screen: a title, the bottleneck, the panels in one column or two, and the keys.
 
 use super::panels::{self, MakePanel, Panel, PanelSize};
-use super::picture::ScreenState;
+use super::state::ScreenState;
 use super::style::{paragraph, wrap_items};
 use brimful_core::Nanos;
 use brimful_core::quantity::small_percent;
@@ -36,11 +36,11 @@ const HELP: [&str; 16] = [
 ];
 
 /// Draws one frame of the screen.
-pub fn draw(frame: &mut Frame<'_>, picture: &ScreenState) {
+pub fn draw(frame: &mut Frame<'_>, state: &ScreenState) {
     let area = frame.area();
     let width = usize::from(area.width);
-    let findings = findings(picture, width, if area.height >= 40 { 4 } else { 2 });
-    let footer = footer(picture, width);
+    let findings = findings(state, width, if area.height >= 40 { 4 } else { 2 });
+    let footer = footer(state, width);
     let [title_area, findings_area, body, footer_area] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(findings.len() as u16),
@@ -48,40 +48,40 @@ pub fn draw(frame: &mut Frame<'_>, picture: &ScreenState) {
         Constraint::Length(footer.len() as u16),
     ])
     .areas(area);
-    frame.render_widget(paragraph(vec![title(picture, width)]), title_area);
+    frame.render_widget(paragraph(vec![title(state, width)]), title_area);
     frame.render_widget(paragraph(findings), findings_area);
     frame.render_widget(paragraph(footer), footer_area);
     use panels::{cpus, disks, machine, network, ports, programs, requests, sockets};
     if area.width >= TWO_COLUMNS_WIDTH {
         let halves = [Constraint::Fill(1), Constraint::Length(2), Constraint::Fill(1)];
         let [left, _, right] = Layout::horizontal(halves).areas(body);
-        column(frame, left, picture, &[cpus, programs, disks, machine]);
-        column(frame, right, picture, &[requests, sockets, ports, network]);
+        column(frame, left, state, &[cpus, programs, disks, machine]);
+        column(frame, right, state, &[requests, sockets, ports, network]);
     } else {
-        column(frame, body, picture, &[cpus, requests, sockets, programs, ports, network, disks, machine]);
+        column(frame, body, state, &[cpus, requests, sockets, programs, ports, network, disks, machine]);
     }
-    if picture.help {
-        help(frame, area, picture);
+    if state.help {
+        help(frame, area, state);
     }
 }
 
 /// The title: the watched programs and ports on the left, the interval and the monitor's cost on the right.
-fn title(picture: &ScreenState, width: usize) -> Line<'static> {
-    let ScreenState { host, targets, intervals, monitor_cpu_share, .. } = picture;
-    let right = match picture.paused {
+fn title(state: &ScreenState, width: usize) -> Line<'static> {
+    let ScreenState { host, targets, intervals, monitor_cpu_share, .. } = state;
+    let right = match state.paused {
         true => "PAUSED (space resumes) ".to_owned(),
         false => {
-            format!("{} · {intervals} · costs {} of a CPU ", clock(picture.elapsed), small_percent(*monitor_cpu_share))
+            format!("{} · {intervals} · costs {} of a CPU ", clock(state.elapsed), small_percent(*monitor_cpu_share))
         }
     };
     let room = width.saturating_sub(right.chars().count());
     let left: String = format!(" brimful watch · {host} · {targets}").chars().take(room).collect();
-    Line::styled(format!("{left:<room$}{right}"), picture.style.title())
+    Line::styled(format!("{left:<room$}{right}"), state.style.title())
 }
 
-fn findings(picture: &ScreenState, width: usize, most: usize) -> Vec<Line<'static>> {
-    let style = picture.style;
-    let items: Vec<Span<'static>> = match picture.findings.as_slice() {
+fn findings(state: &ScreenState, width: usize, most: usize) -> Vec<Line<'static>> {
+    let style = state.style;
+    let items: Vec<Span<'static>> = match state.findings.as_slice() {
         [] => vec![Span::styled("the first figures come after one interval", style.dim())],
         findings => findings
             .iter()
@@ -100,14 +100,14 @@ fn findings(picture: &ScreenState, width: usize, most: usize) -> Vec<Line<'stati
     lines
 }
 
-fn footer(picture: &ScreenState, width: usize) -> Vec<Line<'static>> {
-    let style = picture.style;
+fn footer(state: &ScreenState, width: usize) -> Vec<Line<'static>> {
+    let style = state.style;
     let keys = " q quit   space pause   k p n c m groups   ? help";
     let mut lines = Vec::new();
-    if let Some(notice) = picture.notice() {
+    if let Some(notice) = state.notice() {
         lines.push(Line::styled(format!(" {notice}"), style.severity(Severity::Near)));
     }
-    if let Some(hint) = &picture.hint {
+    if let Some(hint) = &state.hint {
         lines.push(Line::styled(
             format!(" {}", hint.chars().take(width.saturating_sub(2)).collect::<String>()),
             style.dim(),
@@ -118,14 +118,14 @@ fn footer(picture: &ScreenState, width: usize) -> Vec<Line<'static>> {
 }
 
 /// Draws panels one below the other.
-fn column(frame: &mut Frame<'_>, area: Rect, picture: &ScreenState, panels: &[MakePanel]) {
+fn column(frame: &mut Frame<'_>, area: Rect, state: &ScreenState, panels: &[MakePanel]) {
     let room @ PanelSize { height, .. } = PanelSize { width: area.width.into(), height: area.height.into() };
-    let panels: Vec<Panel> = panels.iter().filter_map(|make| make(picture, room)).collect();
+    let panels: Vec<Panel> = panels.iter().filter_map(|make| make(state, room)).collect();
     let heights = fit(&panels.iter().map(Panel::height).collect::<Vec<_>>(), height);
     let spare = height >= heights.iter().sum::<usize>() + panels.len();
     let mut lines = Vec::with_capacity(height);
     for (panel, height) in panels.into_iter().zip(heights) {
-        lines.extend(panel.lines(height, picture.style));
+        lines.extend(panel.lines(height, state.style));
         if spare {
             lines.push(Line::default());
         }
@@ -148,13 +148,13 @@ fn fit(heights: &[usize], room: usize) -> Vec<usize> {
     heights
 }
 
-fn help(frame: &mut Frame<'_>, area: Rect, picture: &ScreenState) {
+fn help(frame: &mut Frame<'_>, area: Rect, state: &ScreenState) {
     let width = HELP.iter().map(|line| line.chars().count()).max().unwrap_or(0) as u16 + 4;
     let area = area.centered(Constraint::Length(width), Constraint::Length(HELP.len() as u16 + 2));
     let text = HELP.map(|line| Line::raw(format!(" {line}"))).to_vec();
     frame.render_widget(Clear, area);
     frame.render_widget(
-        Paragraph::new(text).block(Block::bordered().title(" help ").border_style(picture.style.heading())),
+        Paragraph::new(text).block(Block::bordered().title(" help ").border_style(state.style.heading())),
         area,
     );
 }
@@ -177,14 +177,14 @@ mod tests {
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
-    fn drawn(picture: &ScreenState, width: u16, height: u16) -> Vec<String> {
+    fn drawn(state: &ScreenState, width: u16, height: u16) -> Vec<String> {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| draw(frame, picture)).unwrap();
+        terminal.draw(|frame| draw(frame, state)).unwrap();
         let cells = terminal.backend().buffer().content();
         cells.chunks(usize::from(width)).map(|row| row.iter().map(|cell| cell.symbol()).collect()).collect()
     }
 
-    fn picture(rates: Rates) -> ScreenState {
+    fn state(rates: Rates) -> ScreenState {
         ScreenState::for_test(rates)
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_small_terminal_shows_everything() {
-        let screen = drawn(&picture(fixture::busy_rates()), 80, 24);
+        let screen = drawn(&state(fixture::busy_rates()), 80, 24);
         shows(
             &screen,
             &[
@@ -245,9 +245,9 @@ mod tests {
             let eth0 = network.figures.interfaces.remove("eth0").unwrap();
             network.figures.interfaces.insert("\u{9b}e".to_owned(), eth0);
         }
-        let mut picture = picture(rates);
-        picture.set_notice("a process \x1b[2J\u{202e} is running now".to_owned());
-        let screen = drawn(&picture, 80, 24);
+        let mut state = state(rates);
+        state.set_notice("a process \x1b[2J\u{202e} is running now".to_owned());
+        let screen = drawn(&state, 80, 24);
         shows(&screen, &[r"  \u001b[2J\u20 ", r"  \u009be", r"a process \u001b[2J\u202e is"]);
         let text = screen.concat();
         assert!(!text.contains(|c: char| c.is_control() || c == '\u{202e}'), "{screen:#?}");
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_wide_terminal_has_two_columns() {
-        let screen = drawn(&picture(fixture::busy_rates()), 200, 50);
+        let screen = drawn(&state(fixture::busy_rates()), 200, 50);
         let line = screen.iter().find(|line| line.contains("CPUs")).unwrap();
         assert!(line.contains("ports   accept queue"), "{line}");
         shows(&screen, &["CPUs", "programs", "disks", "memory, waits"]);
@@ -285,10 +285,10 @@ mod tests {
             "20.0 µs",
             "110 µs",
         ];
-        let screen = drawn(&picture(fixture::busy_rates_with_module()), 80, 40);
+        let screen = drawn(&state(fixture::busy_rates_with_module()), 80, 40);
         shows(&screen, &shown);
         assert!(!screen.concat().contains("other"), "{screen:#?}");
-        let mut hidden = picture(fixture::busy_rates_with_module());
+        let mut hidden = state(fixture::busy_rates_with_module());
         hidden.handle_key('m');
         assert!(!drawn(&hidden, 80, 40).concat().contains("under-5k"));
         hidden.handle_key('r');
@@ -300,20 +300,20 @@ mod tests {
         let mut rates = fixture::busy_rates();
         let process = rates.process.as_mut().unwrap();
         process.figures.process = vec![process.figures.process[0].clone(); 30];
-        let picture = picture(rates);
+        let state = state(rates);
         for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (149, 24), (150, 8), (300, 100)] {
-            drawn(&picture, width, height);
+            drawn(&state, width, height);
         }
-        shows(&drawn(&picture, 80, 24), &["programs", "nginx", "… ", " more lines", "network", "memory"]);
+        shows(&drawn(&state, 80, 24), &["programs", "nginx", "… ", " more lines", "network", "memory"]);
     }
 
     #[test]
     fn small_terminals_drop_columns_and_lines_but_keep_names_and_figures() {
-        let narrow = drawn(&picture(fixture::busy_rates()), 60, 24);
+        let narrow = drawn(&state(fixture::busy_rates()), 60, 24);
         shows(&narrow, &["busy", "97.0 %", "programs", "procs", "cores", "  nginx ", "0.97", "  php-fpm8.2 "]);
         shows(&narrow, &["queue/limit", "drop/s", "  80 ", "4,096/4,096", "1,210", "in MB/s", "  eth0 ", "1.90"]);
         assert!(!narrow.concat().contains("switch/s"), "{narrow:#?}");
-        let low = drawn(&picture(fixture::busy_rates()), 80, 15);
+        let low = drawn(&state(fixture::busy_rates()), 80, 15);
         shows(
             &low,
             &["CPUs", "83.5 %", "programs +1", "nginx", "0.97", "ports", "4,096/4,096", "network", "eth0", "1.90"],
@@ -331,7 +331,7 @@ mod tests {
             let kernel = &mut rates.kernel.as_mut().unwrap().figures;
             let shares = kernel.cores[0].shares;
             kernel.cores = (0..cpus).map(|cpu| Core { cpu, shares }).collect();
-            drawn(&picture(rates), 80, height)
+            drawn(&state(rates), 80, height)
         };
         shows(&with(3, 24), &["  2   ████"]);
         shows(&with(8, 24), &["  all ", "  0 █▓▓▓▓▓  97 %   1 █▓", "  7 █▓▓▓▓▓  97 %"]);
@@ -347,7 +347,7 @@ mod tests {
         for (rates, width) in
             [(fixture::busy_rates(), 60), (fixture::busy_rates(), 80), (fixture::busy_rates(), 200), (many, 80)]
         {
-            let screen = drawn(&picture(rates), width, 50);
+            let screen = drawn(&state(rates), width, 50);
             let shares = screen.iter().flat_map(|line| line.match_indices('%').map(|(at, _)| &line[..at]));
             let shares: Vec<&str> = shares.collect();
             let spelled =
@@ -358,25 +358,25 @@ mod tests {
 
     #[test]
     fn groups_can_be_hidden_and_the_keys_explained() {
-        let mut picture = picture(fixture::busy_rates());
-        "kpn?".chars().for_each(|key| picture.handle_key(key));
-        let screen = drawn(&picture, 100, 30);
+        let mut state = state(fixture::busy_rates());
+        "kpn?".chars().for_each(|key| state.handle_key(key));
+        let screen = drawn(&state, 100, 30);
         shows(&screen, &["ports   accept queue", " help ", "show or hide kernel, process"]);
         let text = screen.concat();
         assert!(
             !text.contains("CPUs  █ user ▓ system ▒") && !text.contains("php-fpm") && !text.contains("eth0"),
             "{text}"
         );
-        "k? ".chars().for_each(|key| picture.handle_key(key));
-        shows(&drawn(&picture, 100, 30), &["PAUSED", "CPUs", "ports"]);
+        "k? ".chars().for_each(|key| state.handle_key(key));
+        shows(&drawn(&state, 100, 30), &["PAUSED", "CPUs", "ports"]);
     }
 
     #[test]
     fn notices_are_shown_before_the_first_figures() {
-        let mut picture = picture(Rates::default());
-        picture.set_notice("cannot write a/b".to_owned());
-        picture.hint = Some("no cpu: mount /proc".to_owned());
-        let screen = drawn(&picture, 80, 24);
+        let mut state = state(Rates::default());
+        state.set_notice("cannot write a/b".to_owned());
+        state.hint = Some("no cpu: mount /proc".to_owned());
+        let screen = drawn(&state, 80, 24);
         shows(
             &screen,
             &["the first figures come after one interval", "cannot write a/b", "no cpu: mount /proc", "q quit"],

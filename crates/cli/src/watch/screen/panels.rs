@@ -8,7 +8,7 @@ pub use cpus::cpus;
 pub use requests::requests;
 pub use sockets::sockets;
 
-use super::picture::ScreenState;
+use super::state::ScreenState;
 use super::style::{Style, cell, or_unknown, wrap_items};
 use brimful_core::quantity::{self, compact, count, percent};
 use brimful_core::server::{
@@ -133,7 +133,7 @@ fn plain(text: String) -> (String, TextStyle) {
 }
 
 /// The panel of the watched programs.
-pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+pub fn programs(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<10> = [
         ("procs", 6, 8),
         ("run", 4, 3),
@@ -146,15 +146,15 @@ pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
         ("maj/s", 6, 1),
         ("switch/s", 9, 0),
     ];
-    let process = picture.rates.process.as_ref().filter(|_| picture.shows(GroupName::Process))?;
+    let process = state.rates.process.as_ref().filter(|_| state.shows(GroupName::Process))?;
     let seconds = process.length().as_secs_f64();
     let per_s = |n: u64| compact(n as f64 / seconds);
-    let mut panel = Panel::new("programs", &COLUMNS, width, picture.style);
+    let mut panel = Panel::new("programs", &COLUMNS, width, state.style);
     for program in &process.figures.process {
         let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
-        let gone = if *processes == 0 { picture.style.utilization(1.0) } else { TextStyle::new() };
+        let gone = if *processes == 0 { state.style.utilization(1.0) } else { TextStyle::new() };
         let texts = [
             (processes.to_string(), gone),
             plain(or_unknown(program.running, |n| n.to_string())),
@@ -173,7 +173,7 @@ pub fn programs(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Op
 }
 
 /// The panel of the watched ports.
-pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+pub fn ports(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("queue/limit", 13, 5),
         ("SYN/s", 8, 3),
@@ -183,11 +183,11 @@ pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
         ("t-wait", 8, 0),
     ];
     let Connections { ports, .. } =
-        &picture.rates.connections.as_ref().filter(|_| picture.shows(GroupName::Connections))?.figures;
-    let style = picture.style;
+        &state.rates.connections.as_ref().filter(|_| state.shows(GroupName::Connections))?.figures;
+    let style = state.style;
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
-        let state = |state| or_unknown(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
+        let count_in = |state| or_unknown(connections.as_ref().and_then(|states| states.get(&state)), |&n| count(n));
         let rate = |figure: fn(&Listener) -> Option<f64>| or_unknown(listener.as_ref().and_then(figure), compact);
         let fill = listener.map_or(0.0, |l| l.fullest.fullness());
         let queue = or_unknown(*listener, |l| format!("{}/{}", count(l.fullest.length), count(l.fullest.limit)));
@@ -196,8 +196,8 @@ pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
             plain(rate(|l| l.syn_per_s)),
             plain(rate(|l| l.accepted_per_s)),
             (rate(|l| Some(l.dropped_per_s)), style.loss(listener.map_or(0.0, |l| l.dropped_per_s))),
-            plain(state(State::Established)),
-            plain(state(State::TimeWait)),
+            plain(count_in(State::Established)),
+            plain(count_in(State::TimeWait)),
         ];
         let mut start = vec![Span::raw(format!("  {port:<6}"))];
         let room = first_width(&COLUMNS, width).saturating_sub(8);
@@ -218,7 +218,7 @@ pub fn ports(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
 }
 
 /// The panel of the network: interfaces, beginning with the busiest, and TCP.
-pub fn network(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+pub fn network(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> = [
         ("in pkt/s", 10, 1),
         ("out pkt/s", 10, 0),
@@ -227,8 +227,8 @@ pub fn network(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opt
         ("errors/s", 9, 2),
         ("drops/s", 9, 3),
     ];
-    let network = &picture.rates.network.as_ref().filter(|_| picture.shows(GroupName::Network))?.figures;
-    let style = picture.style;
+    let network = &state.rates.network.as_ref().filter(|_| state.shows(GroupName::Network))?.figures;
+    let style = state.style;
     let mut panel = Panel::new("network", &COLUMNS, width, style);
     let (mut used, idle): (Vec<_>, Vec<_>) =
         network.interfaces.iter().partition(|(_, traffic)| **traffic != NetworkTraffic::default());
@@ -295,12 +295,12 @@ fn tcp_facts(tcp: &Tcp, queue_overflows: Option<f64>, style: Style) -> [Vec<Span
 }
 
 /// The panel of the disks.
-pub fn disks(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+pub fn disks(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     const COLUMNS: Columns<6> =
         [("reads/s", 9, 3), ("MB/s", 8, 2), ("writes/s", 9, 4), ("MB/s", 8, 1), ("in flight", 10, 0), ("busy", 8, 5)];
     let mb = |blocks_per_s: f64| compact(blocks_per_s * DISK_BLOCK_BYTES as f64 / 1e6);
-    let kernel = picture.kernel()?;
-    let mut panel = Panel::new("disks", &COLUMNS, width, picture.style);
+    let kernel = state.kernel()?;
+    let mut panel = Panel::new("disks", &COLUMNS, width, state.style);
     for (disk, figures) in &kernel.disks {
         let Disk { reads_per_s, writes_per_s, queue_length, utilization, .. } = *figures;
         let texts = [
@@ -309,7 +309,7 @@ pub fn disks(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
             plain(compact(writes_per_s)),
             plain(mb(figures.blocks_written_per_s)),
             plain(compact(queue_length)),
-            (percent(utilization), picture.style.utilization(utilization)),
+            (percent(utilization), state.style.utilization(utilization)),
         ];
         panel.push(name(disk, first_width(&COLUMNS, width)), cells(&COLUMNS, width, texts));
     }
@@ -317,10 +317,10 @@ pub fn disks(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
 }
 
 /// The panel of the machine: memory, waits and interrupts.
-pub fn machine(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
-    let kernel = picture.kernel()?;
-    let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, picture.style);
-    for facts in machine_facts(kernel, picture.style) {
+pub fn machine(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+    let kernel = state.kernel()?;
+    let mut panel = Panel::new("memory, waits (PSI), interrupts", &[], width, state.style);
+    for facts in machine_facts(kernel, state.style) {
         panel.rows.extend(indented(&facts, width, 1));
     }
     Some(panel)
@@ -342,7 +342,7 @@ fn machine_facts(kernel: &Kernel, style: Style) -> [Vec<Span<'static>>; 3] {
     let swap = paging.swap_ins_per_s.zip(paging.swap_outs_per_s).map(|(a, b)| a + b);
     [
         vec![
-            Span::styled(free, style.level(USED_MEMORY_SHARE, used)),
+            Span::styled(free, style.by_threshold(USED_MEMORY_SHARE, used)),
             rate("page-ins", paging.page_ins_per_s),
             rate("outs", paging.page_outs_per_s),
             rate("swap", swap),

@@ -53,11 +53,11 @@ impl Style {
 
     /// The text style of a utilization: plain if the utilization is far below 1.
     pub fn utilization(self, share: f64) -> TextStyle {
-        self.level(BUSY_SHARE, share)
+        self.by_threshold(BUSY_SHARE, share)
     }
 
     /// The text style of a value that is compared with thresholds. It is the style of a finding of the same severity.
-    pub fn level(self, thresholds: Thresholds, value: f64) -> TextStyle {
+    pub fn by_threshold(self, thresholds: Thresholds, value: f64) -> TextStyle {
         thresholds.severity_of(value).map_or(TextStyle::new(), |severity| self.severity(severity))
     }
 

@@ -2,7 +2,7 @@
 //! number of CPUs.
 
 use super::{Columns, Panel, PanelSize, cells, first_width, plain};
-use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::state::ScreenState;
 use crate::watch::screen::style::{Style, or_unknown};
 use brimful_core::quantity::{percent, whole_percent};
 use brimful_core::server::{Core, CpuShares};
@@ -18,10 +18,10 @@ const SMALL_BAR_WIDTH: usize = 17;
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Makes the panel of CPUs.
-pub fn cpus(picture: &ScreenState, PanelSize { width, height }: PanelSize) -> Option<Panel> {
-    let kernel = picture.kernel()?;
+pub fn cpus(state: &ScreenState, PanelSize { width, height }: PanelSize) -> Option<Panel> {
+    let kernel = state.kernel()?;
     let cores = &kernel.cores;
-    let style = picture.style;
+    let style = state.style;
     let mut panel = Panel::new("CPUs  █ user ▓ system ▒ interrupts ░ steal", &COLUMNS, width, style);
     let room = height / HEIGHT_PART;
     let has_line_for_each = (1..=room).contains(&cores.len());
@@ -58,7 +58,7 @@ fn row(name: &str, shares: &CpuShares, width: usize, style: Style) -> Line<'stat
         plain(percent(shares.user)),
         plain(percent(shares.system)),
         plain(or_unknown(shares.interrupt, percent)),
-        (percent(shares.steal), style.level(STEAL, shares.steal)),
+        (percent(shares.steal), style.by_threshold(STEAL, shares.steal)),
     ];
     start.into_iter().chain(cells(&COLUMNS, width, texts)).collect()
 }

@@ -1,7 +1,7 @@
 //! The panel of requests by class, as recorded by a Server Module.
 
 use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
-use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::state::ScreenState;
 use crate::watch::screen::style::or_unknown;
 use brimful_core::quantity::{self, compact, count};
 use brimful_core::server::{Elapsed, Module, ModuleClass, ModuleServer, Phases};
@@ -22,11 +22,11 @@ const COLUMNS: Columns<10> = [
 ];
 
 /// Makes the panel of requests by class.
-pub fn requests(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
-    let stretch = picture.rates.module.as_ref().filter(|_| picture.shows(GroupName::Module))?;
+pub fn requests(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+    let stretch = state.rates.module.as_ref().filter(|_| state.shows(GroupName::Module))?;
     let Module { servers, classes } = &stretch.figures;
     let seconds = stretch.length().as_secs_f64();
-    let style = picture.style;
+    let style = state.style;
     let mut panel = Panel::new("requests", &COLUMNS, width, style);
     for (index, server) in servers.iter().enumerate() {
         let facts: Vec<Span<'static>> = facts(server).into_iter().map(|fact| Span::styled(fact, style.dim())).collect();

@@ -1,7 +1,7 @@
 //! The panel of requests at the ports' sockets, by response size.
 
 use super::{Columns, Panel, PanelSize, cells, first_width, indented, name, plain};
-use crate::watch::screen::picture::ScreenState;
+use crate::watch::screen::state::ScreenState;
 use crate::watch::screen::style::or_unknown;
 use brimful_core::quantity::{self, compact, percent};
 use brimful_core::server::{Elapsed, SocketPort, SocketRequests};
@@ -12,10 +12,10 @@ const COLUMNS: Columns<7> =
     [("req/s", 8, 9), ("Mbit/s", 8, 3), ("wait", 9, 8), ("p99", 9, 6), ("service", 9, 7), ("p50", 9, 4), ("p99", 9, 5)];
 
 /// Makes the panel of requests at sockets.
-pub fn sockets(picture: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
-    let stretch = picture.rates.requests.as_ref().filter(|_| picture.shows(GroupName::Requests))?;
+pub fn sockets(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
+    let stretch = state.rates.requests.as_ref().filter(|_| state.shows(GroupName::Requests))?;
     let SocketRequests { duty, ports, classes, .. } = &stretch.figures;
-    let style = picture.style;
+    let style = state.style;
     let mut panel = Panel::new("sockets", &COLUMNS, width, style);
     for port in ports {
         let facts = facts(port, *duty).into_iter().map(|fact| Span::styled(fact, style.dim()));
