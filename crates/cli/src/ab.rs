@@ -31,7 +31,7 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct AbArgs {
-    /// The URLs of A and B; with --b, only that of A
+    /// The URLs of servers A and B; with --b, only that of A
     #[arg(value_name = "URL", num_args = 0..=2)]
     pub urls: Vec<String>,
     /// Command that starts A; it must listen on the port in {port} or $PORT, and stay in the foreground
@@ -46,7 +46,7 @@ pub struct AbArgs {
     /// Path of the requests to servers that are started by commands
     #[arg(long, value_name = "PATH", default_value = "/")]
     pub path: String,
-    /// End when the difference is known within this, with 95 % confidence
+    /// End when the 95 % interval of the difference is at most ± this
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = parse_percent)]
     pub until: f64,
     /// End after this time in any case
@@ -58,7 +58,7 @@ pub struct AbArgs {
     /// --clients and p50 with --rate]
     #[arg(long, value_name = "FIGURE")]
     pub figure: Option<String>,
-    /// Length of a slice
+    /// Length of a slice, one short measurement
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     pub slice: Nanos,
     /// Load the servers in turn (interleaved) or at the same time on CPUs of their own (duet)

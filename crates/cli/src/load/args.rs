@@ -242,9 +242,9 @@ pub struct DistributedLoadArgs {
     /// Start at this instant, like 2026-03-01T14:00:00Z or seconds since 1970
     #[arg(long, value_name = "TIME", value_parser = parse_instant, hide_short_help = true)]
     pub start_at: Option<SystemTime>,
-    /// How far this host's clock is ahead of the clock of --start-at, with the error of this, like 1.2ms/300us
+    /// Time by which this host's clock is ahead of the clock of --start-at, and its error, like 1.2ms/300us
     ///
-    /// If this host's clock is behind, the first time is negative: -15us/300us.
+    /// If this host's clock is behind, the time is negative: -15us/300us.
     #[arg(long, value_name = "TIME/ERROR", value_parser = parse_clock_offset, requires = "start_at", hide_short_help = true)]
     #[arg(allow_hyphen_values = true)]
     pub clock_ahead: Option<FleetClock>,

@@ -128,7 +128,7 @@ pub struct ForecastArgs {
     /// The arrivals per second that must not be reached
     #[arg(long, value_name = "RATE", conflicts_with_all = ["model", "slo", "max_utilization"])]
     pub limit: Option<Rate>,
-    /// A model whose saturation, or first missed objective, is the limit
+    /// A model; the limit is the rate at which it saturates or first misses an objective
     #[arg(long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
     /// An objective, like 'p95<200ms' (repeatable)

@@ -15,11 +15,8 @@ Examples:
 
 /// Arguments of `brimful replay`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = EXAMPLES,
-    next_help_heading = "Replay",
-    override_usage = "brimful replay [OPTIONS] <LOG>... <URL>"
-)]
+#[command(after_help = EXAMPLES, next_help_heading = "Replay")]
+#[command(override_usage = "brimful replay [OPTIONS] <LOG>... <URL>")]
 pub struct ReplayArgs {
     /// Access logs, and the server's URL, like http://127.0.0.1:8080/, whose path is not used. Logs are files, compressed or
     /// not, patterns, or - for stdin; logs of several servers are merged by time

@@ -34,23 +34,23 @@ pub struct SurveyArgs {
     /// expected answer count as slower than any limit.
     #[arg(long, value_name = "OBJECTIVE")]
     pub slo: Vec<SloSpec>,
-    /// Measure more held-out levels, an unseen mix and bursts; this takes some 40 s longer
+    /// Test the model at more loads, with another mix and with bursts; takes about 40 s longer
     #[arg(long)]
     pub thorough: bool,
-    /// Length of a held-out level at light load, which determines all other lengths
+    /// Duration of a test load at a low rate, which determines all other durations
     #[arg(long, value_name = "TIME", default_value = "2s")]
     pub level: Nanos,
     /// Be gentle: load the server with at most this share of its capacity on average, like 30%
     ///
-    /// Levels above this share are predicted, but not measured.
+    /// Loads above this share are predicted, but not measured.
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub max_load: Option<f64>,
     /// Be gentle: delay the calls of other clients by at most about this time, like 50ms
     ///
-    /// Levels that would delay them longer are predicted, but not measured.
+    /// Loads that would delay them longer are predicted, but not measured.
     #[arg(long, value_name = "TIME")]
     pub max_delay: Option<Nanos>,
-    /// Open levels: use at most N connections, or unlimited [default: 32 per CPU of the server]
+    /// Open loops: use at most N connections, or unlimited [default: 32 per CPU of the server]
     ///
     /// The default is larger if responses take long, and never exceeds what the server serves at a time. A call waits while
     /// all connections are in use. With `unlimited`, each such call opens another connection, as a crowd of users does.
