@@ -28,12 +28,12 @@ const ZIPF_TOLERANCE: f64 = 0.10;
 /// Relative tolerance of the metrics of user sessions. It is large because some sessions begin before the log or end
 /// after it.
 const SESSION_TOLERANCE: f64 = 0.20;
-/// Methods whose share is smaller than this in both profiles are not compared.
+/// Minimum share of the requests with a method in one of the profiles for which the shares of this method are compared.
 const MIN_METHOD_SHARE: f64 = 0.01;
 /// Length of the intervals in which requests are counted for the index of dispersion, in seconds.
 const EPOCH_S: f64 = 1.0;
 
-/// The comparison of two profiles.
+/// The result of comparing the profiles of two logs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The compared metrics.
@@ -42,7 +42,7 @@ pub struct Comparison {
     pub all_within_tolerance: bool,
 }
 
-/// The comparison of one metric.
+/// The values of one metric in two profiles, and whether they agree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// Name of the metric.
@@ -72,7 +72,7 @@ pub enum Unit {
     Bytes,
     /// A number of seconds.
     Seconds,
-    /// A plain number.
+    /// A number without a unit.
     Number,
 }
 
@@ -115,8 +115,8 @@ impl Pair<'_> {
         Difference::new(name, unit, figure(self.before), figure(self.after), by)
     }
 
-    /// Compares the share of a group in all requests. `count` returns the number of requests of this group in a
-    /// profile.
+    /// Compares the fraction of all requests that belong to a group. `count` returns the number of requests of this
+    /// group in a profile.
     fn share(self, name: &str, count: impl Fn(&Profile) -> u64) -> Difference {
         let share = |p: &Profile| ratio(count(p) as f64, p.requests as f64);
         let requests = self.before.requests.min(self.after.requests);
@@ -127,7 +127,7 @@ impl Pair<'_> {
     /// is chosen so that the values agree if their confidence intervals overlap.
     fn dispersion(self) -> Difference {
         let [before, after] = [self.before, self.after].map(|p| per_second(&p.dispersion));
-        // The tolerance is the sum of two distances: from the lower index to its upper confidence bound, and from the
+        // The tolerance is the sum of two differences: from the lower index to its upper confidence bound, and from the
         // higher index to its lower confidence bound.
         let tolerance = before.zip(after).map_or(0.0, |(before, after)| match after.index >= before.index {
             true => before.interval95[1] - before.index + after.index - after.interval95[0],

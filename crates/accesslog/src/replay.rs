@@ -66,7 +66,7 @@ impl Default for Options {
     }
 }
 
-/// A call to send.
+/// A call (an HTTP request and its response) of a replay, with its due time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Due time of the call, in nanoseconds after the first call.
@@ -81,7 +81,7 @@ pub struct Call {
     pub is_not_modified: bool,
 }
 
-/// Counts of a replay.
+/// Numbers of calls, requests and pauses of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Number of calls created so far.

@@ -26,12 +26,12 @@ const MAX_OTHER_URLS: u64 = 100;
 const MIN_OTHER_SHARE: f64 = 0.01;
 /// Minimum share of all requests for which responses without a body form a separate class.
 const MIN_CLASS_SHARE: f64 = 0.005;
-/// Directory of the synthetic URLs.
+/// Directory of the synthetic URLs, which represent the URLs that the profile does not list.
 const SYNTHETIC: &str = "/brimful";
 /// A path that does not exist on the server.
 const ABSENT: &str = "/brimful/absent";
 
-/// How the calls of a workload arrive.
+/// The way in which the calls of a workload arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArrivalChoice {
     /// Calls arrive in user sessions if the log has enough sessions, otherwise one by one.

@@ -158,7 +158,7 @@ pub fn main(args: &AbArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Minimum value of `--slice`, the time for which one server is loaded in its turn.
+/// Minimum value of `--slice`, the length of one short measurement.
 const MIN_SLICE: Nanos = Nanos::from_millis(100);
 
 fn options(url: &str, args: &AbArgs) -> anyhow::Result<RunOptions> {
@@ -189,7 +189,7 @@ fn sources(args: &AbArgs) -> Result<[ServerSource; 2], UsageError> {
     }
 }
 
-/// Parses a share like `1%` or `0.5%`.
+/// Parses a percentage like `1%` or `0.5%`.
 fn parse_percent(text: &str) -> Result<f64, String> {
     let wrong = || format!("`{text}` is no percentage above 0 %: write one like 1% or 0.5%");
     let number: f64 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| wrong())?;
@@ -203,7 +203,7 @@ struct Display {
     until: f64,
     began: Instant,
     bar: Option<indicatif::ProgressBar>,
-    /// Number of completed rounds (one slice of load on each server) when the last line was printed.
+    /// Number of completed rounds (one short measurement of each server) when the last line was printed.
     shown: usize,
 }
 

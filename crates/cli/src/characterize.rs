@@ -241,7 +241,7 @@ fn formats(args: &CharacterizeArgs) -> anyhow::Result<Option<Formats>> {
     Ok((!formats.is_empty()).then(|| Formats::from_list(formats)))
 }
 
-/// Reads the profile to compare with.
+/// Reads the profile in the file of `--against`.
 fn read_profile(path: &Path) -> anyhow::Result<Profile> {
     let text =
         std::fs::read_to_string(path).map_err(|source| log_error(LogError::Io { path: path.to_owned(), source }))?;

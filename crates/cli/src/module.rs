@@ -49,7 +49,7 @@ pub fn main(args: &ModuleArgs) -> anyhow::Result<Exit> {
 fn switch(args: &SwitchArgs, on: bool) -> anyhow::Result<Exit> {
     let manifest = match &args.memory {
         Some(_) => None,
-        // That the server is missing is no error here, because the shared memory may belong to a server in a container.
+        // A missing server is no error here, because the shared memory may belong to a server in a container.
         None => manifest(args.server, &args.location).unwrap_or_default(),
     };
     let path = memory_path(args.server, manifest.as_ref(), args.memory.as_deref());

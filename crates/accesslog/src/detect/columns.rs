@@ -41,7 +41,7 @@ const DURATION_LABELS: [&str; 14] = [
 
 /// A format that was inferred from lines with additional fields.
 pub(super) struct Inferred {
-    /// The common format that the lines begin with.
+    /// The name of the common format with which the lines begin.
     pub base_format: &'static str,
     /// The format with the added fields; `None` if no added field is a duration.
     pub format: Option<Format>,
@@ -268,7 +268,7 @@ fn is_seconds_and_microseconds(text: &[u8]) -> bool {
     all(seconds).zip(all(micros)).is_some_and(|(seconds, micros)| seconds == micros / 1_000_000)
 }
 
-/// The role of a column of whole numbers: recognizes numbers that are not durations.
+/// The meaning of a column of whole numbers. Recognizes numbers that are not durations, such as port numbers.
 fn role_of_numbers(numbers: &[(&Row<'_>, u64)]) -> Role {
     let distinct = numbers.iter().map(|(_, value)| *value).collect::<BTreeSet<_>>();
     let count = numbers.len();
@@ -388,12 +388,13 @@ fn unit_of_pair(coarse: &[(&Row<'_>, u64)], fine: &[(&Row<'_>, u64)]) -> Option<
     if has_seconds && coarse.len() == fine.len() { units.into_iter().find(is_unit) } else { None }
 }
 
-/// Whether `numbers` look more like durations than the numbers `than` of another column. The column with more distinct
-/// numbers is preferred. If both have about as many distinct numbers, the column with much larger numbers is preferred.
-fn is_likelier(numbers: &[(&Row<'_>, u64)], than: &[(&Row<'_>, u64)]) -> bool {
+/// Whether `numbers` look more like durations than `others`, the numbers of another column. The column with more
+/// distinct numbers is preferred. If both have about as many distinct numbers, the column with much larger numbers is
+/// preferred.
+fn is_likelier(numbers: &[(&Row<'_>, u64)], others: &[(&Row<'_>, u64)]) -> bool {
     let share = distinct_share(numbers);
-    let other_share = distinct_share(than);
-    let is_larger = median(numbers) > median(than).saturating_mul(50);
+    let other_share = distinct_share(others);
+    let is_larger = median(numbers) > median(others).saturating_mul(50);
     share > 1.3 * other_share || (is_larger && 1.3 * share > other_share)
 }
 

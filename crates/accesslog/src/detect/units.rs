@@ -20,7 +20,7 @@ const MIN_MEDIAN_NS: u64 = 20_000;
 const MAX_MEDIAN_NS: u64 = 120_000_000_000;
 /// Maximum plausible rate of one response, in bytes per second: 100 Gbit/s.
 const MAX_BYTES_PER_S: f64 = 12.5e9;
-/// A unit is plausible only if at most one response in this many exceeds [`MAX_BYTES_PER_S`].
+/// Reciprocal of the maximum fraction of responses that may exceed [`MAX_BYTES_PER_S`] in a plausible unit.
 const EXCEPTIONS: usize = 100;
 /// Maximum percentage of zeros in a column of microseconds or nanoseconds. Nearly every request takes at least a
 /// microsecond.
@@ -40,7 +40,7 @@ pub(super) struct TimedRequest {
     pub time_ns: i64,
     /// Size of the response, in bytes; `None` if unknown.
     pub bytes: Option<u64>,
-    /// The duration, in the unknown unit.
+    /// The logged duration, in an unknown unit.
     pub value: u64,
 }
 
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
     use TimeUnit::{Microseconds, Milliseconds, Seconds};
 
-    /// Creates one request per second for each of the values, with a small response.
+    /// Creates one request for each value, a second apart, with a small response.
     fn every_second(values: impl IntoIterator<Item = u64>) -> Vec<TimedRequest> {
         let timed = |(second, value): (usize, u64)| TimedRequest {
             time_ns: second as i64 * 1_000_000_000,

@@ -17,10 +17,10 @@ pub(crate) fn formats(text: &str) -> Result<Vec<Format>, LogError> {
     definitions.formats()
 }
 
-/// The formats of one file.
+/// The log formats that a configuration file defines, and how often it uses each of them.
 #[derive(Default)]
 struct Definitions {
-    /// Number of uses of each name, or of each format string without a name.
+    /// Number of uses of each format, by its name, or by its format string if it has no name.
     uses: BTreeMap<String, usize>,
     /// Formats with their names, in the file's order. Built-in formats that the file uses without a definition come
     /// last.

@@ -82,7 +82,7 @@ fn timers(words: &mut Words<'_>, entry: &mut Entry<'_>) -> Result<(), LineParseE
 /// Returns the request: the text between the first pair of quotes after the captured headers.
 fn quoted(rest: &[u8]) -> Option<&[u8]> {
     let open = if rest.starts_with(b"{") {
-        // Captured headers may contain quotes.
+        // The request begins after the closing brace of the captured headers, which may contain quotes.
         memchr::memmem::find(rest, b"} \"")? + 2
     } else {
         memchr(b'"', rest)?

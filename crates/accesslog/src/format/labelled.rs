@@ -208,7 +208,7 @@ pub(crate) struct Value<'a> {
     pub is_escaped: bool,
 }
 
-/// A request whose fields are being read.
+/// A request whose named fields are being read, one after another.
 pub(crate) struct LabelledRequest<'a> {
     /// The unit of durations that are whole numbers and whose field name does not state a unit.
     default_unit: TimeUnit,

@@ -19,7 +19,7 @@ use state::State;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The meaning and syntax of a field.
+/// The meaning and syntax of a field in a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldKind {
     /// A text whose value is ignored.
@@ -179,12 +179,12 @@ impl Piece {
 /// The text that may follow the last field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// No text.
+    /// No text may follow.
     End,
-    /// Any text, because new fields are added to the format from time to time.
+    /// Any text may follow, because new fields are added to the format from time to time.
     Anything,
-    /// Fields that are recognized by a label (`rt=0.005`) or by their form (`0.005`). There must be at least one field.
-    /// If `with_time` is set, there must be at least one duration.
+    /// Fields that are recognized by a label (`rt=0.005`) or by their form (`0.005`) must follow, at least one. If
+    /// `with_time` is set, at least one of them must be a duration.
     Fields { with_time: bool },
 }
 

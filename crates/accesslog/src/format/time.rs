@@ -15,7 +15,7 @@ pub(crate) use parts::{Part, Parts};
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_S: i64 = 86_400;
 
-/// A timestamp.
+/// A timestamp of a log line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// Nanoseconds since 1970.
@@ -26,8 +26,8 @@ pub(crate) struct Stamp {
     pub offset_s: Option<i32>,
 }
 
-/// Reads timestamps. Most lines have the same date as the previous line, and on a busy site also the same second. So
-/// the clock caches the last date and the last second.
+/// Reads the timestamps of log lines. Most lines have the same date as the previous line, and on a busy site also the
+/// same second. So the last date and the last second are cached.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clock {
     /// The text of the last timestamp in the Common Log Format, such as `10/Oct/2000:13:55:36 -0700`.

@@ -58,7 +58,7 @@ pub(crate) struct W3c {
     clock: Clock,
 }
 
-/// The separator of values.
+/// The separator of the values in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
     /// A space or a tab; used until a line shows that values are separated by tabs.
@@ -188,7 +188,7 @@ impl W3c {
     }
 }
 
-/// A value of a line. Doubled quotes are still doubled.
+/// A value of a line, in which doubled quotes are still doubled.
 #[derive(Clone, Copy)]
 struct Value<'a> {
     text: &'a [u8],

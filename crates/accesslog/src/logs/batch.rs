@@ -10,14 +10,14 @@ const BYTES: usize = 64 * 1024;
 /// Number of texts in an entry, such as its method and its target.
 const TEXTS: usize = 7;
 
-/// Consecutive entries of a log.
+/// A batch of consecutive entries of a log.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
     packed: Vec<Packed>,
 }
 
-/// An entry without its texts.
+/// An entry of a batch without its texts, which are in the buffer of the batch.
 #[derive(Debug)]
 struct Packed {
     /// The merge key: the time that determines the entry's order among the entries of all logs.

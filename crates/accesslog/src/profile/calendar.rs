@@ -114,7 +114,7 @@ impl Calendar {
     /// Adds a request; `second` is its time in whole seconds.
     #[inline]
     pub fn add(&mut self, time_ns: i64, second: i64) {
-        // Most requests arrive in the same second as the previous request.
+        // Most requests arrive in the same second as the previous request, whose counters are already selected.
         if self.second != Some(second) {
             self.select(second);
         }

@@ -68,7 +68,7 @@ impl Gaps {
 mod tests {
     use super::*;
 
-    /// The number of gaps between requests at these seconds, and the longest gap in seconds.
+    /// Returns the number of gaps between requests at these seconds, and the longest gap in seconds.
     fn found(seconds: &[i64]) -> (u64, f64) {
         let mut gaps = Gaps::default();
         seconds.iter().for_each(|second| gaps.add(second * NS_PER_S));

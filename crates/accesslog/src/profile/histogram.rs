@@ -13,7 +13,7 @@ const BITS: u32 = 6;
 /// Number of steps (bins) that cover all numbers of 64 bits.
 pub(super) const STEPS: usize = ((64 - BITS as usize) + 1) << BITS;
 
-/// The percentiles in a profile: their names and their shares.
+/// The percentiles in a profile: the name of each, and the fraction of the values below it.
 pub(super) const PERCENTILES: [(&str, f64); 4] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99)];
 
 /// Counts of numbers by step (logarithmic bin), with their mean and variance.

@@ -26,7 +26,7 @@ const MIN_COEFFICIENTS: usize = 16;
 const MIN_OCTAVES: usize = 4;
 /// Minimum length of the peak window from which the Hurst parameter is estimated, in seconds.
 const MIN_WINDOW_S: f64 = 512.0;
-/// Minimum mean number of requests per epoch. If the mean is lower, pairs of epochs are merged until it is reached.
+/// Minimum mean number of requests per epoch (counting interval). While the mean is lower, pairs of epochs are merged.
 const MIN_MEAN_COUNT: f64 = 0.5;
 
 /// Estimates the Hurst parameter H from counts per epoch. The error states why there is no estimate.
@@ -94,7 +94,7 @@ struct Line {
     error: f64,
     /// Weighted sum of squared residuals (χ²).
     chi: f64,
-    /// Number j of the first octave on the line.
+    /// Number j of the first octave that the line uses.
     from: f64,
     to: f64,
 }
@@ -124,8 +124,8 @@ impl Octave {
         self.energy > poisson * (1.0 + 2.0 * (2.0 / self.coefficients).sqrt())
     }
 
-    /// The binary logarithm of the energy after subtracting `part`; `None` if only rounding errors remain. The
-    /// subtraction does not change the absolute error of the energy, so the variance of the logarithm increases.
+    /// The binary logarithm of the energy after the energy `part` is subtracted; `None` if only rounding errors remain.
+    /// The subtraction does not change the absolute error of the energy, so the variance of the logarithm increases.
     fn without(&self, part: f64, mean_count: f64) -> Option<Point> {
         let left = self.energy - part;
         if left < 1e-9 * mean_count {
@@ -137,7 +137,8 @@ impl Octave {
     }
 }
 
-/// The weighted line through all octaves from the first octave with a good fit on.
+/// The weighted least-squares line with the smallest first octave for which the line fits well. The line uses this
+/// octave and all octaves after it.
 fn longest_good_line(points: &[Point]) -> Option<Line> {
     let lines = (0..points.len()).filter_map(|first| points.get(first..));
     lines.filter(|rest| rest.len() >= MIN_OCTAVES).find_map(|rest| {

@@ -22,10 +22,10 @@ pub(super) struct StatusAndMethodCounts {
     zero_length: [u64; REASONS.len()],
 }
 
-/// Names of the reasons for a missing body, in the order of [`StatusAndMethodCounts::zero_length`].
+/// Names of the reasons why a response has no body, in the order of [`StatusAndMethodCounts::zero_length`].
 const REASONS: [&str; 7] = ["head", "not_modified", "aborted", "not_found", "redirect", "error", "other"];
 
-/// A reason for a missing body: an index into [`REASONS`].
+/// A reason why a response has no body: an index into [`REASONS`].
 #[derive(Clone, Copy)]
 enum Reason {
     Head,

@@ -18,7 +18,7 @@ const AGENTS_PER_CLIENT: u64 = 3;
 const HOUR_NS: u64 = 3_600 * NS_PER_S as u64;
 const DAY_NS: i64 = 86_400 * NS_PER_S;
 
-/// Counts from which the notes are derived.
+/// Counts from which the warnings of a profile are derived.
 #[derive(Clone, Debug)]
 pub(super) struct FieldCounts {
     /// Bit set of the seconds within a minute (0 to 59) that occur in timestamps.

@@ -6,7 +6,8 @@ use crate::Entry;
 use jiff::tz::TimeZone;
 use std::fmt::Write;
 
-/// The key for URLs that match no pattern, for empty hosts, and for all keys beyond the maximum number.
+/// The class key of requests whose URL matches no pattern or whose host is empty. Requests beyond the maximum number of
+/// keys have this key, too.
 pub(crate) const OTHER_KEY: &str = "other";
 /// Maximum length of a host in bytes; the rest is ignored.
 const MAX_HOST_BYTES: usize = 255;
@@ -26,7 +27,7 @@ pub enum RobotFilter {
 /// The criterion by which requests are divided into classes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClassBy {
-    /// By the bytes of the response.
+    /// By the size of the response.
     #[default]
     Size,
     /// By the URL. Each pair has the name of a class and a pattern, in which `*` matches any text. The first pattern
@@ -38,7 +39,7 @@ pub enum ClassBy {
     Host,
 }
 
-/// Options of a profile.
+/// Options for computing a profile of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The time zone in which hours of the day and weekdays are counted.
@@ -53,7 +54,7 @@ pub struct Options {
     pub class_by: ClassBy,
     /// The number of classes; `None` to choose it automatically.
     pub classes: Option<usize>,
-    /// The ranges of the classes by size; `None` to derive them from the sizes.
+    /// The ranges of sizes that define the classes; `None` to derive the classes from the logged sizes.
     pub size_ranges: Option<SizeRanges>,
     /// Whether to identify sessions.
     pub sessions: bool,

@@ -17,7 +17,7 @@ const MIN_RANKS: usize = 10;
 const SHOWN_URLS: usize = 100;
 const CONCENTRATION: [usize; 4] = [1, 10, 100, 1_000];
 
-/// Describes the popularity of URLs. `requests` is the number of requests of all URLs.
+/// Computes the metrics of the popularity of URLs. `requests` is the number of requests of all URLs.
 pub(super) fn measure(urls: &TopUrls, requests: u64) -> UrlPopularity {
     let sorted = urls.sorted();
     let line = zipf(&sorted);

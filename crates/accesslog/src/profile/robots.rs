@@ -65,7 +65,7 @@ static STARTING_WITH: [[usize; 2]; 256] = {
 
 /// Maximum number of bytes of a `User-Agent` that are searched for words.
 const MAX_AGENT_BYTES: usize = 1_024;
-/// Number of agents in the cache. A few hundred agents send nearly all requests.
+/// Number of `User-Agent` values in the cache. A few hundred values occur in nearly all requests.
 const CACHED_AGENTS: usize = 4_096;
 
 /// Recognizes robots by their `User-Agent`, and caches the results in 64 KiB.

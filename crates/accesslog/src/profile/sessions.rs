@@ -26,18 +26,18 @@ pub struct Sessions {
     gap_ns: u64,
     burst_gap_ns: u64,
     most_open: usize,
-    /// The slot of each open session, by the hash of its client.
+    /// The index (slot) of each open session, by the hash of its client.
     slots_by_client: HashMap<u64, u32, RandomState>,
     slots: Vec<OpenSession>,
     free: Vec<u32>,
-    /// The slot whose session has been idle longest.
+    /// The slot of the session that has been idle longest.
     first: u32,
     last: u32,
     clients: DistinctCounter,
     ended: EndedSessions,
 }
 
-/// An open session.
+/// A session that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct OpenSession {
     client: u64,

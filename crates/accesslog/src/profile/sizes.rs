@@ -243,8 +243,8 @@ pub(super) fn size_metrics(counts: &SizeCounts, max: u64) -> Sizes {
     }
 }
 
-/// The percentile of the sizes at `share` (0 to 1): the smallest size that is not exceeded by at least this share of
-/// the responses.
+/// The percentile of the sizes at `share` (0 to 1): the smallest size such that at least this share of the responses
+/// are not larger.
 fn percentile(sorted: &[SizeCount], responses: u64, share: f64) -> f64 {
     let rank = ((share * responses as f64).ceil() as u64).clamp(1, responses);
     let mut below = 0;
@@ -321,7 +321,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The tail above the size `sorted[at]`; `None` if the tail has too few sizes or responses.
+    /// The power-law tail above the size `sorted[at]`; `None` if it has too few sizes or responses.
     fn new(sorted: &[SizeCount], at: usize) -> Option<Candidate> {
         let threshold = sorted.get(at)?.bytes;
         let tail = sorted.get(at + 1..)?;

@@ -63,9 +63,9 @@ pub struct TopUrl {
     hash: u64,
     /// Estimated number of requests: never too low, and too high by at most `requests_error`.
     pub requests: u64,
-    /// Total size of the responses since this URL is counted, in bytes. Only frequent URLs are counted.
+    /// Total size of the responses since this URL got a counter, in bytes. Only frequent URLs have counters.
     pub bytes: u64,
-    /// Number of responses with a body since this URL is counted.
+    /// Number of responses with a body since this URL got a counter.
     pub responses_with_body: u64,
     /// State of the majority vote on the method (Boyer & Moore 1981). It increases with each request with `method`, and
     /// decreases with each request with another method.

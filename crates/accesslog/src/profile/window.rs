@@ -19,9 +19,10 @@ use std::collections::BTreeMap;
 const RECENT_WINDOWS: usize = 3;
 /// Maximum number of URLs that are counted in a window.
 const URLS: usize = 2_048;
-/// Maximum number of URLs that are counted for one class key of a window.
+/// Maximum number of URLs that are counted for one class key (such as a virtual host) of a window.
 const URLS_OF_KEY: usize = 512;
-/// Maximum number of class keys of a window. Requests with further keys are counted under [`OTHER_KEY`].
+/// Maximum number of class keys (such as virtual hosts) of a window. Requests with further keys are counted under
+/// [`OTHER_KEY`].
 const MAX_KEYS: usize = 64;
 /// Maximum length of a window in seconds.
 const MAX_WINDOW_S: u64 = 366 * DAY_S as u64;
@@ -49,12 +50,13 @@ pub struct Window {
     pub sizes: SizeCounts,
     /// The most requested URLs.
     pub urls: TopUrls,
-    /// Requests by class key; empty if classes are formed by size. At most 64 keys and `other`.
+    /// Requests by class key, such as the virtual host; empty if classes are formed by size. At most 64 keys and
+    /// `other`.
     pub requests_by_key: BTreeMap<String, KeyedRequests>,
     hasher: RandomState,
 }
 
-/// Requests with one class key. A response without a body counts as 0 bytes.
+/// Requests with one class key, such as one virtual host. A response without a body counts as 0 bytes.
 #[derive(Clone, Debug)]
 pub struct KeyedRequests {
     /// Number of requests with this class key.
@@ -108,8 +110,8 @@ pub(super) struct Windows {
 enum WholeLog {
     /// No request was added yet.
     Empty,
-    /// The log fits into one window, and the only window that is kept contains all requests. The value is the start of
-    /// the window for the whole log, in nanoseconds since 1970.
+    /// The log fits into one window, and the only window that is kept contains all requests so far. The value is the
+    /// start of the window for the whole log, in nanoseconds since 1970.
     Same(i64),
     /// The log fits into this separate window, although several other windows are kept.
     Own(Box<Window>),

@@ -156,7 +156,7 @@ impl<'a, S: FnMut(&Entry<'_>) -> EntryDecision> Account<'a, S> {
         }
         let lines = next.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).take(MAX_LINES_TO_DETECT).collect();
-        // Detection needs more lines than the rest of the block has.
+        // The rest of the block has too few lines for detecting a format.
         if lines.len() < MIN_LINES_TO_DETECT {
             return self.watch.restart(CHECK_INTERVAL_LINES);
         }

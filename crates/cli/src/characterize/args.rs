@@ -130,7 +130,7 @@ pub enum ClassCriterion {
     Host,
 }
 
-/// Parses a length of time in whole minutes. Returns seconds.
+/// Parses the length of a window, in whole minutes. Returns seconds.
 fn window(text: &str) -> Result<u64, String> {
     const LONGEST_S: u64 = 366 * 86_400;
     let length: Nanos = text.parse().map_err(|error: brimful_core::units::ParseUnitError| error.to_string())?;

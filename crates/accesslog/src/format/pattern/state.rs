@@ -1,4 +1,4 @@
-//! Collects the values of a pattern's fields.
+//! Collects the values of a line's fields while the line is read.
 
 use super::FieldKind;
 use super::tail::TailFields;

@@ -12,7 +12,8 @@ const MIN_REQUESTS: u64 = 20;
 const STRAY_ONE_IN: u64 = 100;
 /// A gap separates stray requests from a log only if it is at least this many times as long as the longest other gap.
 const MIN_GAP_RATIO: i64 = 10;
-/// Minimum length in seconds of a gap that separates stray requests. Shorter gaps hardly extend the span.
+/// Minimum length in seconds of a gap that separates stray requests. Shorter gaps hardly extend the time span of the
+/// log.
 const MIN_GAP_S: i64 = 300;
 const MINUTE_S: i64 = 60;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A group of consecutive sizes of responses. All sizes of a group belong to the same class.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SizeGroup {
-    /// Index of the spanning tree's cluster to which the sizes belong.
+    /// Index of the cluster to which the sizes belong. Clusters are parts of the spanning tree of sizes.
     pub cluster: usize,
     /// Whether the group comes from a cluster that was divided, and is not the first group of this cluster.
     pub is_remainder: bool,
@@ -44,8 +44,8 @@ impl SizeGroup {
 pub(super) fn partition(groups: &[SizeGroup], k: usize) -> Vec<Range<usize>> {
     let n = groups.len();
     let spread = Spread::new(groups);
-    // For each number of ranges and each `i`: the smallest spread of the first `i` groups, and the start of the last
-    // range.
+    // For each number of ranges and each `i`: the smallest sum of squared differences for the first `i` groups, and the
+    // start of the last range.
     let mut best: Vec<Vec<(f64, usize)>> = vec![(0..=n).map(|i| (spread.within(0, i), 0)).collect()];
     for parts in 1..k {
         let before = &best[parts - 1];
@@ -76,7 +76,7 @@ pub(super) fn explained(groups: &[SizeGroup], parts: &[Range<usize>]) -> f64 {
     if all > 1e-9 { 1.0 - within / all } else { 1.0 }
 }
 
-/// Prefix sums over the groups: number of requests, sum of logarithms, and sum of squared logarithms.
+/// Prefix sums over the groups of sizes: number of requests, sum of logarithms, and sum of squared logarithms.
 struct Spread(Vec<(f64, f64, f64)>);
 
 impl Spread {

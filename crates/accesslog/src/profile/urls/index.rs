@@ -6,7 +6,7 @@
 /// The hash table. The bits of the upper half of each hash must be well mixed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// The cells. Their number is 0 or a power of two.
+    /// The cells of the hash table. Their number is 0 or a power of two.
     cells: Vec<u64>,
     used: usize,
 }
