@@ -51,7 +51,7 @@ fn exit_code(findings: &[Finding]) -> Exit {
     if has_shortfall { Exit::EnvironmentError } else { Exit::Ok }
 }
 
-/// Parses the topic of a finding.
+/// Parses the name of a topic, the kind of limit that a finding is about.
 fn topic(text: &str) -> Result<String, String> {
     match FINDING_TOPICS.contains(&text) {
         true => Ok(text.to_owned()),

@@ -128,8 +128,8 @@ fn shared_streams(args: &SurveyArgs) -> Option<usize> {
     (request.http == Version::Http2 && request.connections.pipeline.is_none() && is_kept).then_some(STREAMS)
 }
 
-/// The options of `--demo`. The address of the demo server is not known yet, because the survey starts this server
-/// itself. Until then, the endpoint is a placeholder: the address of a listener that existed for a moment.
+/// The options of `--demo`. The survey starts the demo server later, so the address of this server is not known here.
+/// The endpoint is a placeholder: the address of a listener that existed for a moment.
 fn demo_options(args: &SurveyArgs) -> anyhow::Result<RunOptions> {
     let stand_in = std::net::TcpListener::bind(("127.0.0.1", 0))?;
     let mut options = run_options(&stand_in.local_addr()?.to_string(), &args.request)?;

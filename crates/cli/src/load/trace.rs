@@ -46,7 +46,7 @@ struct Names {
     secret_headers: Vec<String>,
 }
 
-/// The file of `--trace`, and the first error of a write.
+/// The file of `--trace`, and the first error that occurred while it was written.
 struct TraceFile {
     file: BufWriter<StreamFile>,
     failed: Option<io::Error>,

@@ -22,7 +22,7 @@ const MODULE: &str = "mod_brimful.so";
 const MODULES: [&str; 4] =
     ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules", "/usr/local/apache2/modules"];
 
-/// An installed Apache.
+/// An installed Apache web server.
 #[derive(Debug)]
 pub struct Apache {
     installation: Installation,

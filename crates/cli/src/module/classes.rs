@@ -16,7 +16,7 @@ const MAX_NAME_BYTES: usize = 47;
 /// Maximum length of a pattern in bytes, without the terminating zero in recorder.h.
 const MAX_PATTERN_BYTES: usize = 255;
 
-/// A class of requests with one rule, which decides whether a request belongs to it. A class may have several rules.
+/// A rule for a class of requests, with the name of the class. Several rules may name the same class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// The name of the class: letters, digits, `.`, `_` and `-`.

@@ -140,7 +140,7 @@ impl Manifest {
 }
 
 impl InstalledItem {
-    /// The entry for a file with this content.
+    /// The manifest entry for a file with this content.
     pub fn file(path: &Path, bytes: &[u8]) -> InstalledItem {
         InstalledItem::File { path: path.to_owned(), hash: hash(bytes) }
     }

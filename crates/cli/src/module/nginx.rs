@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 const MODULE: &str = "ngx_http_brimful_module.so";
 
-/// An installed nginx.
+/// An installed nginx web server.
 #[derive(Debug)]
 pub struct Nginx {
     installation: Installation,

@@ -86,8 +86,8 @@ pub fn main(args: &RemoveArgs) -> anyhow::Result<Exit> {
 fn check_manifest(manifest: &Manifest, server: &dyn Server) -> anyhow::Result<()> {
     let base = canonical(server.config().parent().unwrap_or(Path::new("/")));
     let module_directory = canonical(server.module().parent().unwrap_or(Path::new("/")));
-    // The server's configuration may include directories outside `base`. `config_files` lists the files that `install`
-    // would write.
+    // The server's configuration may include files outside `base`. `config_files` returns all files that `install`
+    // would write, so their directories are accepted, too.
     let settings = Settings { memory: None, cpu_one_in: 0, classes: Vec::new() };
     let config_files = server.config_files(&settings).unwrap_or_default();
     let links = config_files.iter().filter_map(|file| Some(&file.link.as_ref()?.0));

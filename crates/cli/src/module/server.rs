@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// The operations on an installed web server, nginx or Apache.
 pub trait Server {
-    /// Version and paths of the server.
+    /// Version and paths of the installed server.
     fn installation(&self) -> &Installation;
 
     /// The server's name and version as the server reports them, like `nginx/1.22.1`.
@@ -73,7 +73,7 @@ pub trait Server {
     fn reload_command(&self) -> String;
 }
 
-/// Version and paths of an installation.
+/// Version and paths of an installed server.
 #[derive(Debug)]
 pub struct Installation {
     /// The server's name and version as the server reports them, like `nginx/1.22.1`.

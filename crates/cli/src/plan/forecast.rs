@@ -131,8 +131,8 @@ fn capacity(args: &ForecastArgs, model: &Model) -> Result<(Option<f64>, String),
     Ok((Some(lowest), missed_first))
 }
 
-/// The configurations with their prices, and how long each can serve the forecast; `None` if no configurations are
-/// given.
+/// The configurations with their prices, and the time for which each can serve the forecast arrivals; `None` if no
+/// configurations are given.
 fn cost(args: &ForecastArgs, model: Option<&Model>, forecast: &Forecast) -> anyhow::Result<Option<CostTable>> {
     let (Some(path), Some(model)) = (&args.configurations, model) else { return Ok(None) };
     let name = || display_name(path);

@@ -20,7 +20,8 @@ pub struct ResultArgs {
     pub html: Option<PathBuf>,
 }
 
-/// The destinations of a result. Files are opened before the work starts, so that a wrong path is reported at once.
+/// The destinations of the result of a `plan` command. Files are opened before the work starts, so that a wrong path is
+/// reported at once.
 pub struct ResultFiles {
     json: bool,
     out: Option<OutFile>,

@@ -33,7 +33,7 @@ const CPU: &str = "cpu";
 /// Utilization at which a resource counts as saturated.
 const SATURATED: f64 = 0.98;
 
-/// Fits the demands. Prints the model, and writes the files that the flags name.
+/// Fits the service demands. Prints the model, and writes the files that the flags name.
 pub fn main(args: &CalibrateArgs) -> anyhow::Result<Exit> {
     let out = OutFile::create_optional(args.out.as_deref(), "--out")?;
     let Some(file) = &args.utilization else {
@@ -160,7 +160,7 @@ fn check_every_class_visits_a_station(model: &Model) -> Result<(), UsageError> {
     }
 }
 
-/// Notes for the user about the demands at one resource.
+/// Notes for the user about the service demands at one resource.
 fn resource_notes(
     name: &str,
     classes: &[String],

@@ -32,7 +32,7 @@ impl Display {
         Display { quiet, bar, live, current: Mutex::default() }
     }
 
-    /// Shows an event of the survey: the begin of a step, a note, or a result.
+    /// Shows an event of the survey: the start of a step, a note, or a result.
     pub fn show(&self, event: &SurveyEvent) {
         let line = match event {
             SurveyEvent::Begin(what, duration) => {

@@ -98,7 +98,7 @@ impl Replacement {
 impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some(partial) = &self.partial {
-            // The file may already have been deleted.
+            // An error is ignored, because the file may already have been deleted.
             let _ = fs::remove_file(partial);
         }
     }

@@ -99,7 +99,7 @@ impl FromStr for AttributionChoice {
 /// A value of `--alone`: the Record of a run in which only one class made requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SingleClassRecord {
-    /// The class; `None` for the class of answers without a body.
+    /// Name of the request class; `None` for the class of responses without a body.
     pub class: Option<String>,
     /// Path of the Record.
     pub path: PathBuf,
@@ -127,7 +127,7 @@ impl FromStr for SingleClassRecord {
 pub struct KnownDemand {
     /// Name of the resource.
     pub resource: String,
-    /// Name of the class.
+    /// Name of the request class.
     pub class: String,
     /// Service demand of one request.
     pub time: Nanos,
@@ -150,7 +150,7 @@ impl FromStr for KnownDemand {
 /// A value of `--access`: the rate of clients' access links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AccessRate {
-    /// The class; `None` for all classes without a rate of their own.
+    /// Name of the request class; `None` for all classes without a rate of their own.
     pub class: Option<String>,
     /// Rate of each client's link, in bits per second.
     pub bits_per_s: f64,

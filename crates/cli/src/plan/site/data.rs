@@ -24,7 +24,7 @@ pub(super) struct SiteData<'a> {
 }
 
 impl<'a> SiteData<'a> {
-    /// Reads the known demands, and chooses the time steps to use.
+    /// Reads the known service demands, and chooses the time steps to use.
     pub fn new(
         args: &'a CalibrateArgs,
         utilization: &'a Utilization,
@@ -35,17 +35,17 @@ impl<'a> SiteData<'a> {
         Ok(SiteData { args, utilization, counted, known, used_steps: counted.steps(), cpus })
     }
 
-    /// Total length of the used steps, in seconds.
+    /// Total length of the time steps that are used, in seconds.
     pub fn seconds(&self) -> f64 {
         self.used_steps.iter().map(|step| self.utilization.steps[*step].seconds).sum()
     }
 
-    /// Number of requests of each class in the used steps.
+    /// Number of requests of each class in the time steps that are used.
     pub fn requests(&self) -> Vec<f64> {
         self.sums(&self.counted.requests)
     }
 
-    /// Mean size of the responses of each class in the used steps, in bytes.
+    /// Mean size of the responses of each class in the time steps that are used, in bytes.
     pub fn mean_bytes(&self) -> Vec<f64> {
         let bytes = self.sums(&self.counted.bytes);
         bytes.iter().zip(self.requests()).map(|(bytes, requests)| bytes / requests.max(1.0)).collect()
@@ -56,7 +56,7 @@ impl<'a> SiteData<'a> {
         (0..self.counted.classes.len()).map(sum).collect()
     }
 
-    /// The classes of the model, at their mean rates.
+    /// The request classes of the model, with their mean arrival rates.
     pub fn model_classes(&self) -> Vec<ModelClass> {
         let seconds = self.seconds();
         let class = |(name, requests): (&String, f64)| ModelClass {
@@ -73,7 +73,7 @@ impl<'a> SiteData<'a> {
         if resource == 0 { self.cpus.unwrap_or(1) } else { 1 }
     }
 
-    /// The used time steps, with the requests and with the busy time of one resource.
+    /// The time steps that are used, with the requests and the busy time of one resource.
     pub fn steps(&self, resource: usize) -> Vec<SiteStep> {
         // The utilization may be a fraction of all CPUs of the host, some of which the server cannot use.
         let shared_by = if resource == 0 { self.utilization.cpus.unwrap_or(self.servers(resource)) } else { 1 };

@@ -150,7 +150,7 @@ pub(super) fn outlier_program(
 
 /// CPU time of a program within these time steps. The program is assumed to use the CPU evenly in its interval.
 fn cpu_time_within(used: &ProgramUse, steps: &[(f64, f64)]) -> f64 {
-    // Steps are sorted by time.
+    // The binary search works, because the time steps are sorted.
     let first = steps.partition_point(|(from, seconds)| from + seconds <= used.from_s);
     let overlapping = steps[first..].iter().take_while(|(from, _)| *from < used.to_s);
     let overlap = |(from, seconds): &(f64, f64)| (used.to_s.min(from + seconds) - used.from_s.max(*from)).max(0.0);

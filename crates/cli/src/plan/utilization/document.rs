@@ -95,7 +95,7 @@ fn parse_log(text: &str) -> Result<Utilization, String> {
     Ok(Utilization { cpus: u32::try_from(cpus).ok().filter(|n| *n > 0), ..samples.finish() })
 }
 
-/// Busy share of the CPUs. Time in which CPUs wait for disks is part of `idle`, so it does not count as busy.
+/// Utilization of the CPUs. Time in which CPUs wait for disks is part of `idle`, so it does not count as busy.
 fn busy(shares: CpuShares) -> f64 {
     1.0 - shares.idle
 }

@@ -19,7 +19,7 @@ struct Class<'s> {
     sample: &'s ClassSample,
 }
 
-/// Writes all metrics of these servers.
+/// Writes all metrics of the requests that the servers in `sample` recorded.
 pub fn requests(page: &mut Page, sample: &ModuleSample) {
     let servers: Vec<&ServerSample> = sample.servers.iter().map(AsRef::as_ref).collect();
     let names = distinct(servers.iter().map(|server| server.name.as_str()));

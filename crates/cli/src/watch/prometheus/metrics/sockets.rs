@@ -6,7 +6,7 @@ use super::requests::{cumulative_buckets, seconds};
 use brimful_monitor::requests::{CLASS_NAMES, PortRequests, RequestsSample, SizeRequests};
 use std::fmt::Display;
 
-/// Writes all metrics of these ports.
+/// Writes all metrics of the requests at the ports in `sample`.
 pub fn sockets(page: &mut Page, sample: &RequestsSample) {
     page.counter("brimful_socket_attached_seconds_total", "Time in which tracepoints on sockets were attached.")
         .add(&[], Some(sample.attached.as_secs_f64()));
