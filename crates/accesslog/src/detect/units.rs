@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_unit_is_told_by_the_order_of_the_lines() {
-        // Each line has the start time of its request, but the lines are in the order of the end times. The second half
-        // of this test reads the same numbers as milliseconds.
+        // Each line has the start time of its request, but the lines are in the order of the end times. The durations
+        // are in microseconds in the first half of this test, and in milliseconds in the second half.
         let varied = [5_000, 40, 9_000, 300, 12_000, 800, 7_000, 60, 11_000, 90, 8_000, 500];
         assert_eq!(guessed(&every_second(varied)), (Microseconds, vec![]), "microseconds must fit the order");
         let mut in_milliseconds = every_second(varied);

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Time between two writes of the file of `--keep`.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Time from the request for the shards' results to the write of the file. Each shard replies when it next wakes up,
-/// which must be within this time.
+/// usually within this time.
 const COLLECTION_TIME: Duration = Duration::from_millis(150);
 
 /// The file of `--keep`. It contains a complete Record at all times after the first write.
@@ -25,7 +25,7 @@ const COLLECTION_TIME: Duration = Duration::from_millis(150);
 pub struct PartialRecordFile(RewrittenFile);
 
 impl PartialRecordFile {
-    /// Checks that the file of `--keep` can be written.
+    /// Prepares the file of `--keep`, and checks that it can be written.
     pub fn create(path: &Path) -> anyhow::Result<PartialRecordFile> {
         RewrittenFile::create(path, "--keep").map(PartialRecordFile)
     }

@@ -149,7 +149,7 @@ impl Write for StreamFile {
 }
 
 impl RewrittenFile {
-    /// Checks that the file that `flag` names can be written.
+    /// Prepares the file that `flag` names, and checks that it can be written.
     pub fn create(path: &Path, flag: &'static str) -> anyhow::Result<RewrittenFile> {
         match Destination::open(path, Readers::Umask).with_context(|| cannot_write(path, flag))? {
             Destination::Replacement(replacement) => {
