@@ -45,7 +45,7 @@ pub struct ReportArgs {
 /// Flags for the amount of detail in the report of a Record.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct DetailArgs {
-    /// Show every figure: all of httperf's groups, and all times side by side
+    /// Show every metric: all groups of httperf's report, and all times side by side
     #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub full: bool,
 }

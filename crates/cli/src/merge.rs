@@ -27,7 +27,7 @@ pub struct MergeArgs {
     /// Records that `brimful load --shard I/N` wrote with --out or --keep, one per shard; - is stdin
     #[arg(value_name = "RECORD", required = true)]
     pub records: Vec<PathBuf>,
-    /// Shard I failed before it wrote a Record, so that its share of the load is missing (repeatable)
+    /// Number of a shard that failed without a Record; its share of the load is missing (repeatable)
     #[arg(long, value_name = "I")]
     pub lost: Vec<u64>,
     /// An objective for the whole load, as with `brimful load --slo` (repeatable)

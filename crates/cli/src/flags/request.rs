@@ -93,7 +93,7 @@ pub struct ConnectionArgs {
     /// open connections are in use.
     #[arg(long, value_name = "N", alias = "streams", hide_short_help = true)]
     pub pipeline: Option<Count>,
-    /// Which side closes a connection after its last call: server, or this one with fin or rst
+    /// Side that closes a connection after its last call: server, or this one with fin or rst
     ///
     /// `server` requests it with `Connection: close`, and the server's host keeps the socket in TIME_WAIT. `rst` costs little,
     /// but the server sees an error.
@@ -105,7 +105,7 @@ pub struct ConnectionArgs {
     /// The attempt's port is then free again. Clients of a closed loop let the kernel retry.
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub connect_timeout: Option<Nanos>,
-    /// Abandon a call whose response takes longer, from when it was sent
+    /// Abandon a call if it takes longer than this from sending to response
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub timeout: Nanos,
     /// Retry calls whose reused connection was closed before any response, as browsers do
@@ -170,10 +170,10 @@ pub struct GeneratorArgs {
     /// CPUs of the load generator, like 1 or 2-3 [default: any; survey --demo: the second CPU]
     #[arg(long, value_name = "LIST", hide_short_help = true)]
     pub cpus: Option<CpuList>,
-    /// How sockets are driven: uring, epoll, or auto (uring if it is allowed)
+    /// I/O engine: uring, epoll, or auto (uring if it is allowed)
     #[arg(long, default_value = "auto", value_parser = engine_parser(), hide_short_help = true, hide_possible_values = true)]
     pub engine: Engine,
-    /// Seed of all randomness [default: from the clock, and recorded]
+    /// Seed of all random numbers [default: from the clock, and recorded]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub seed: Option<u64>,
 }

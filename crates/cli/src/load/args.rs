@@ -91,9 +91,9 @@ pub struct LoadArgs {
     #[arg(conflicts_with_all = ["shard", "start_at", "sweep", "sweep_clients", "keep", "print", "trace", "hdr", "html"])]
     #[arg(conflicts_with_all = ["calibrate", "client_limit_only", "warm_up"])]
     pub repeat: Option<u64>,
-    /// End the load when this holds, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
+    /// End the load when this is true, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
     ///
-    /// The exit code is then 1, and the Record says which condition ended the load. The condition must hold in every
+    /// The exit code is then 1, and the Record says which condition ended the load. The condition must be met in every
     /// second for as long as `for` says [default: 5s]. Calls that still wait for a response count, too. With --shard,
     /// each part judges its own calls.
     #[arg(long, value_name = "CONDITION", hide_short_help = true)]

@@ -125,7 +125,7 @@ pub struct ForecastArgs {
     /// steps, else 1]
     #[arg(long, value_name = "X")]
     pub peak_to_mean: Option<f64>,
-    /// The arrivals per second that must not be reached
+    /// Limit of the arrival rate, in arrivals per second
     #[arg(long, value_name = "RATE", conflicts_with_all = ["model", "slo", "max_utilization"])]
     pub limit: Option<Rate>,
     /// A model; the limit is the rate at which it saturates or first misses an objective

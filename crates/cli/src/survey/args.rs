@@ -105,7 +105,7 @@ pub struct SurveyArgs {
     /// Append the survey to this file, one line of JSON per survey, for `brimful history`
     #[arg(long, value_name = "FILE", help_heading = "Output", hide_short_help = true)]
     pub record_to: Option<PathBuf>,
-    /// Show all levels, demands and intervals; the report and the JSON document always have them
+    /// Show all loads, demands and intervals; the report and the JSON document always have them
     #[arg(long, help_heading = "Output")]
     pub full: bool,
     /// Flags for the output of results.

@@ -39,8 +39,8 @@ pub struct TestbedArgs {
     /// Maximum time that a packet waits in the queue of --rate; packets that would wait longer are dropped
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = queue)]
     pub queue: Nanos,
-    /// Share of the packets in each direction that are held back, so that later packets overtake them, for a quarter of their
-    /// delay and at least 1 ms
+    /// Share of the packets in each direction that are delayed further, by a quarter of their delay and at least 1 ms,
+    /// so that later packets overtake them
     #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = parse_share_or_zero)]
     pub reorder: f64,
     /// CPUs for the server's receive work, like 0 or 0,2-3 [default: half of the CPUs that the router does not use]
@@ -52,7 +52,7 @@ pub struct TestbedArgs {
     /// CPU of the router [default: a CPU of its own if there are three, else the clients' last one]
     #[arg(long, value_name = "N")]
     pub router_cpu: Option<usize>,
-    /// Seed of all randomness [default: from the clock, and reported]
+    /// Seed of all random numbers [default: from the clock, and reported]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Write counts of packets, and how late the router forwarded them, to this file as JSON

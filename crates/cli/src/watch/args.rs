@@ -46,7 +46,7 @@ pub struct WatchArgs {
     /// End after this many intervals
     #[arg(short = 'n', long, value_name = "N")]
     pub count: Option<Count>,
-    /// Watch for one interval, then show every figure
+    /// Watch for one interval, then show every metric
     #[arg(long, conflicts_with_all = ["duration", "count"])]
     pub once: bool,
     /// Groups to read: kernel, process, network, connections, module, requests
@@ -69,7 +69,7 @@ pub struct WatchArgs {
     /// Flags for access from other hosts.
     #[command(flatten)]
     pub remote: RemoteAccessArgs,
-    /// Append the figures to one file per group in this directory, one line of JSON per interval
+    /// Append the metrics to one file per group in this directory, one line of JSON per interval
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub log: Option<PathBuf>,
     /// Print the `server` object of a Record as JSON at the end, and nothing else
@@ -95,7 +95,8 @@ pub struct RemoteAccessArgs {
     pub prometheus: Option<SocketAddr>,
     /// Accept this name of this host in requests for /metrics (repeatable) [default: localhost, the host's name]
     ///
-    /// IP addresses are always accepted. Other names are refused, because a web page could read the figures by DNS rebinding.
+    /// IP addresses are always accepted. Other names are refused, because a web page could read the metrics by DNS
+    /// rebinding.
     #[arg(long, value_name = "NAME", requires = "prometheus", hide_short_help = true)]
     pub prometheus_host: Vec<String>,
     /// Serve samples to `brimful load --watch-from` on other hosts
