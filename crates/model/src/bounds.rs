@@ -1,5 +1,8 @@
 //! Bounds on the throughput and response time of closed networks.
 //!
+//! Symbols: D is the total demand of a class at all queues. Dmax is the largest demand per server of the class at one
+//! queue. Z is its think time plus its time at delay stations. X is the throughput. Times are in seconds.
+//!
 //! Asymptotic bounds (Muntz & Wong 1974; Denning & Buzen 1978): a station of m servers completes at most m/D requests
 //! per second if each of them needs D seconds of service. In any order of service, no customer is served faster than a
 //! lone customer. A customer waits at each station at most for all other customers. This upper bound of the wait is
@@ -11,14 +14,13 @@
 //! demand at stations that each have the network's largest demand. These bounds are valid in product form, for one
 //! class and single servers.
 //!
-//! Interruptions ([`crate::interruptions`]) with the share σ of the time reduce the capacity of a station by the factor
-//! 1 − σ. A lone customer is interrupted at least by the interruptions that do not depend on the load. At most, a
-//! customer waits at each visit for ν'·E\[L²\]/2 seconds, at the rate ν' that belongs to the upper bound of X. It has
-//! this bound because an interruption begins at any moment with a rate of at most ν'. Balanced-job bounds are not valid
-//! with interruptions, which have no product form.
+//! Interruptions ([`crate::interruptions`]): a station that is interrupted for the share σ of the time loses this share
+//! of its capacity. The lower bound of the response time includes only the interruptions that begin at a rate
+//! independent of the load. The upper bound includes a wait of ν'·E\[L²\]/2 seconds at each station, where L is the
+//! length of an interruption, and ν' the rate at which interruptions begin at the upper bound of X. Balanced-job bounds
+//! are not valid with interruptions, which have no product form.
 //!
-//! In the results, D is the total demand of a class at all queues. Dmax is the largest demand per server of the class
-//! at one queue. Z is its think time plus its time at delay stations. The cost is proportional to stations × classes.
+//! The cost is proportional to stations × classes.
 
 use crate::ModelError;
 use crate::interruptions::{InterruptionLoad, interruptions};
@@ -38,19 +40,19 @@ pub struct Bounds {
     pub response_time: Range,
 }
 
-/// A range of values.
+/// Lower and upper bound of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Range {
-    /// Lower end of the range.
+    /// Lower bound.
     pub lower: f64,
-    /// Upper end of the range.
+    /// Upper bound.
     pub upper: f64,
 }
 
 /// Asymptotic bounds of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct AsymptoticBounds {
-    /// The bounds at the class's population.
+    /// The bounds for the number of customers that the class has in the model.
     pub bounds: Bounds,
     /// N* = (D + Z)/Dmax: the population of this class at which its two upper bounds on X are equal. With more
     /// customers than N*, requests must queue.
@@ -139,7 +141,7 @@ impl Class {
         };
         let visited = |k: &usize| network.model.stations[*k].kind == StationKind::Queue && network.demands[*k][c] > 0.0;
         let queues = || (0..network.demands.len()).filter(visited);
-        // The demand between interruptions.
+        // Demand without the time of interruptions, which the demands of the network include.
         let demand = |k: usize| {
             let interrupted = network.interrupted[k].as_ref();
             network.demands[k][c] * interrupted.map_or(1.0, |interrupted| 1.0 - interrupted.share)
@@ -163,7 +165,7 @@ impl Class {
         class
     }
 
-    /// The lower one of two upper bounds on the throughput X: `most`, and the capacity of the bottleneck.
+    /// Upper bound on the throughput X: the smaller one of `most` and the capacity of the bottleneck.
     fn most(&self, most: f64) -> f64 {
         if self.largest > 0.0 { most.min(1.0 / self.largest) } else { most }
     }
@@ -182,8 +184,9 @@ impl Class {
 
 /// The speed α(n) of a queue while n = 1 to N customers are present, relative to its speed with one customer.
 struct Speeds {
-    /// Minimum and maximum of n/α(n): the ratio of the residence time to the demand if n customers share the queue.
+    /// Minimum of n/α(n). This is the ratio of the residence time to the demand if n customers share the queue.
     quickest: f64,
+    /// Maximum of n/α(n).
     slowest: f64,
     /// Maximum of α(n).
     most: f64,

@@ -1,6 +1,6 @@
 //! Solves networks by [`mod@crate::simulate`] if no formula is valid for them.
 //!
-//! Such networks have closed classes, and a station that is not in product form. There, the approximations of
+//! Such networks have closed classes, and a station that is not in product form. For them, the approximations of
 //! [`crate::residence`] could be several times too long or too short. A run ends when throughputs and response times
 //! are known to within [`PRECISION`], or after [`EVENTS`] events, which take a fraction of a second. The seed is fixed,
 //! so the models before and after a change are simulated with the same random numbers.
@@ -12,10 +12,10 @@ use crate::simulate::{Simulation, SimulationOptions, simulate};
 use crate::solution::{Method, Solution};
 use brimful_core::quantity::percent;
 
-/// Relative precision of every class's throughput and mean response time.
+/// Relative precision at which the simulation ends: of every class's throughput and mean response time.
 const PRECISION: f64 = 0.02;
 
-/// Maximum number of events.
+/// Maximum number of simulated events.
 const EVENTS: u64 = 1_000_000;
 
 /// An open class counts as saturated if the simulation completes less than this share of its requests.
@@ -25,11 +25,12 @@ const MIN_COMPLETED: f64 = 0.95;
 /// is saturated.
 const MIN_ARRIVALS: f64 = 30.0;
 
-/// Minimum number of interruptions of a station in the simulation of a network with closed classes.
+/// Minimum number of interruptions of a station in the simulation of a network with closed classes. After fewer
+/// interruptions, the Linearizer solves the network instead.
 const MIN_INTERRUPTIONS: f64 = 30.0;
 
-/// Solves a network by simulation. `why` is the reason that the solution states. If the simulation fails and there are
-/// closed classes, the Linearizer solves the network instead, and the solution has a caveat.
+/// Solves a network by simulation. `why` is the reason for simulating it, which the solution repeats. If the simulation
+/// fails and there are closed classes, the Linearizer solves the network instead, and the solution has a caveat.
 pub(crate) fn solve_network(network: &Network<'_>, why: &str) -> Result<Solution, ModelError> {
     let options = SimulationOptions { precision: Some(PRECISION), events: EVENTS, ..SimulationOptions::default() };
     let unfit = |error: &ModelError| {
@@ -51,8 +52,8 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     }
     (0..network.rates.len()).try_for_each(|class| check_served(network, found, class))?;
     let seen = |row: &Vec<Option<_>>| row.iter().all(Option::is_some);
-    // A class with hardly any requests may not have visited every station in the simulation. The residence times that
-    // are missing are taken from the Linearizer's solution.
+    // A class with very few requests might not have visited every station in the simulation. The Linearizer computes
+    // the residence times that are missing.
     let unseen = if found.residence.iter().all(seen) { None } else { Some(approximate::linearizer(network)?.1) };
     let residence = |(k, row): (usize, &Vec<Option<crate::Estimate>>)| -> Vec<f64> {
         let figure = |(c, figure): (usize, &Option<crate::Estimate>)| match (figure, &unseen) {
@@ -89,7 +90,7 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns an error if closed classes of higher priority use the whole capacity, so that a class is hardly ever served.
+/// Returns an error if a class is hardly ever served, because closed classes of higher priority use the whole capacity.
 fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Result<(), ModelError> {
     let (rate, throughput) = (network.rates[class], found.throughput[class]);
     let served = match network.population[class] {
@@ -105,8 +106,8 @@ fn check_served(network: &Network<'_>, found: &Simulation, class: usize) -> Resu
     Err(ModelError::Starved { station: network.name(fullest), class: network.model.classes[class].name.clone() })
 }
 
-/// Name of a station that was interrupted less than [`MIN_INTERRUPTIONS`] times in the simulation of a network with
-/// closed classes. Its interruptions would be almost ignored.
+/// Name of a station with fewer than [`MIN_INTERRUPTIONS`] interruptions in the simulation of a network with closed
+/// classes. `None` if there is no such station.
 fn rarely_interrupted<'a>(network: &'a Network<'_>, found: &Simulation) -> Option<&'a str> {
     let seconds = found.run.time_s - found.run.warm_up_s;
     let rare = |k: &usize| {

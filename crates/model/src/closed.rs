@@ -21,11 +21,11 @@ pub(crate) struct Closed {
     pub(crate) population: Vec<u32>,
     /// Z: think time plus time at delay stations, for each class, in seconds.
     pub(crate) delay: Vec<f64>,
-    /// The queueing centres.
+    /// The stations at which customers may wait.
     pub(crate) centres: Vec<Centre>,
 }
 
-/// A queueing centre.
+/// A queueing centre: a station at which customers may wait.
 pub(crate) struct Centre {
     /// D: demand of each class, in seconds.
     pub(crate) demands: Vec<f64>,

@@ -32,11 +32,11 @@ pub(crate) fn wait_per_service(servers: u32, rho: f64) -> f64 {
     erlang_c(servers, rho * m) / (m * (1.0 - rho))
 }
 
-/// Blocking probability of M/M/m/m, for a > 0.
+/// Blocking probability B of M/M/m/m, for an offered load a > 0.
 ///
-/// The well-known recurrence 1/B(k) = 1 + (k/a)·1/B(k−1), expanded into a sum: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All
-/// terms are positive, so nothing cancels. The terms rise and then fall, so the sum ends after about √m terms instead
-/// of m. An overflow means that B is practically zero.
+/// The recurrence 1/B(k) = 1 + (k/a)·1/B(k−1) is expanded into a sum: 1/B(m) = Σ_j Π_{i<j} (m − i)/a. All terms are
+/// positive, so no digits cancel. The terms rise and then fall, so the sum ends after about √m terms instead of m. If
+/// the sum overflows, B is practically zero.
 fn erlang_b(servers: u32, offered: f64) -> f64 {
     let mut term = 1.0;
     let mut sum = 1.0;
@@ -54,8 +54,8 @@ fn erlang_b(servers: u32, offered: f64) -> f64 {
 /// of its own. This is the wait of M/M/m times a factor for the unequal means (Lee & Longton 1959; exact for one
 /// server).
 ///
-/// `rates` are λ per second, `demands` D in seconds, by class. Background work uses the share `background` (0..1) of
-/// the capacity. The wait is infinite at saturation.
+/// `rates` are the arrival rates λ per second, and `demands` the demands D in seconds, by class. Background work uses
+/// the share `background` (0..1) of the capacity. The wait is infinite at saturation.
 pub fn exponential_wait(rates: &[f64], demands: &[f64], servers: u32, background: f64) -> f64 {
     let moment = |k: i32| rates.iter().zip(demands).map(|(rate, demand)| rate * demand.powi(k)).sum::<f64>();
     let rate = moment(0);
@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn known_values() {
-        // Values of B(10, 5) and C(10, 8) from published tables.
+        // Published tables: the blocking probability B(m, a), and the probability of waiting C(m, a), of m servers at
+        // the offered load a.
         assert!((erlang_b(10, 5.0) - 0.018_384_570).abs() < 1e-9);
         assert!((erlang_c(10, 8.0) - 0.409_180_2).abs() < 1e-7);
         assert_eq!(erlang_c(1, 0.7), 0.7);

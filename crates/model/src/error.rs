@@ -3,13 +3,13 @@
 use brimful_core::number::NumberError;
 use brimful_core::quantity::percent;
 
-/// The error of this crate.
+/// A reason why a model is invalid or cannot be solved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Parts of the input contradict one another.
+    /// Two parameters of the input contradict each other. The text describes the contradiction.
     #[error("the input does not fit together: {0}")]
     Inconsistent(String),
-    /// A number is invalid.
+    /// A number of the input is invalid.
     #[error(transparent)]
     Number(#[from] NumberError),
     /// A class is closed, but the solver supports only open classes.
@@ -21,7 +21,7 @@ pub enum ModelError {
         /// Name of the class.
         class: String,
     },
-    /// More work arrives at a station than it can do.
+    /// Requests arrive at a station faster than it can serve them.
     #[error(
         "station `{station}` cannot keep up: the load asks for {} of its capacity; at this mix it saturates at {} \
          requests per second, so lower the rates, add servers or cut its demands",
@@ -31,7 +31,7 @@ pub enum ModelError {
     Unstable {
         /// The station that saturates first.
         station: String,
-        /// Ratio of the offered work to the capacity available to the classes; 1 or more.
+        /// Ratio of the offered work to the capacity that is left for requests; 1 or more.
         utilization: f64,
         /// Rate of all classes together, at their present mix, at which the station saturates, in requests per second.
         saturation_rate: f64,
@@ -58,10 +58,10 @@ pub enum ModelError {
         station: String,
         /// Number of requests in the network when the simulation stopped.
         present: u64,
-        /// Simulated time until then, in seconds.
+        /// Simulated time until the simulation stopped, in seconds.
         time_s: f64,
     },
-    /// A simulation was too short for a result.
+    /// A simulation ended before it had a result.
     #[error("{events} events are too few for a result: allow at least {needed}")]
     TooShort {
         /// Number of events that were simulated.
@@ -77,19 +77,19 @@ pub enum ModelError {
     /// A change of the model (what-if) cannot be parsed, or the model does not permit it.
     #[error("`{text}` {problem}")]
     WhatIf {
-        /// Text of the what-if.
+        /// Text of the change, as the user wrote it.
         text: String,
         /// The problem, and what to write instead.
         problem: String,
     },
-    /// Two what-ifs set the same parameter.
+    /// Two changes (what-ifs) set the same parameter.
     #[error("`{first}` and `{second}` both set {what}: leave out one of them")]
     Contradiction {
-        /// Text of the first what-if.
+        /// Text of the first change.
         first: String,
-        /// Text of the second what-if.
+        /// Text of the second change.
         second: String,
-        /// Name of the parameter.
+        /// Name of the parameter that both changes set.
         what: String,
     },
     /// The demands of some classes are known only jointly, but the proportions of these classes in the model differ
@@ -104,7 +104,7 @@ pub enum ModelError {
         station: String,
         /// Names of the classes, with their measured proportions.
         classes: String,
-        /// Name of one of the classes.
+        /// Name of one of these classes, for the example in the message.
         example: String,
     },
     /// A class has no demand at any station.
@@ -139,13 +139,13 @@ pub enum ModelError {
     /// An approximation did not converge.
     #[error("the approximation did not settle within {rounds} rounds: use `exact`, or the simulator")]
     NotConverged {
-        /// Number of iterations.
+        /// Number of iterations before the method gave up.
         rounds: usize,
     },
     /// Some text of the input cannot be parsed.
     #[error("{place}: {problem}")]
     Input {
-        /// Where the text is: the number of its line or entry, from 1.
+        /// The line or entry of the text, by its number, from 1.
         place: String,
         /// The problem, and how to correct it.
         problem: String,
@@ -164,7 +164,7 @@ pub(crate) fn stable_utilization(rate: f64, mean_service: f64) -> Result<f64, Mo
     Err(ModelError::Unstable { station: "queue".into(), utilization, saturation_rate: 1.0 / mean_service })
 }
 
-/// Formats a number for people: four significant digits, without an exponent.
+/// Formats a number for a message: four significant digits, without an exponent.
 pub(crate) fn significant(value: f64) -> String {
     let digits = if value > 0.0 && value.is_finite() { 3.0 - value.log10().floor() } else { 0.0 };
     format!("{value:.0$}", digits.clamp(0.0, 15.0) as usize)

@@ -2,13 +2,13 @@
 
 use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 
-/// A closed class with this number of customers and a mean think time of `think` seconds.
+/// A closed class with `population` customers and a mean think time of `think` seconds.
 pub fn closed(population: u32, think: f64) -> ModelClass {
     let (name, population) = (format!("c of {population}"), Some(population));
     ModelClass { name, kind: ClassKind::Closed, population, think, ..ModelClass::default() }
 }
 
-/// An open class with `rate` arrivals per second and this priority.
+/// An open class with `rate` arrivals per second and the given priority.
 pub fn open(rate: f64, priority: u32) -> ModelClass {
     ModelClass { name: format!("o{priority} of {rate}"), rate: Some(rate), priority, ..ModelClass::default() }
 }
@@ -18,7 +18,7 @@ pub fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
     Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
 }
 
-/// A model of one station. Each class has its demand at the station, in seconds.
+/// A model of one station. `classes` pairs each class with its demand at the station, in seconds.
 pub fn model(station: Station, classes: &[(ModelClass, f64)]) -> Model {
     Model {
         stations: vec![station],

@@ -47,7 +47,7 @@ fn idleness(cost: IdleCost, station: &Station, demands: &[f64], rates: &[f64]) -
     if used(low) >= free {
         return 0.0;
     }
-    // 100 halvings reach the resolution of `f64`.
+    // 100 halvings of the interval reach the resolution of `f64`.
     for _ in 0..100 {
         let middle = 0.5 * (low + high);
         if middle + used(middle) < free { low = middle } else { high = middle }

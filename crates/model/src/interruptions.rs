@@ -53,7 +53,8 @@ pub(crate) fn interruptions(station: &Station) -> Option<Interruptions> {
 }
 
 /// Share of the station's capacity that requests with these rates need, including the time of the interruptions that
-/// they cause: 1 at saturation. `saturated` are the demands at saturation, divided by 1 − b.
+/// they cause: 1 at saturation. `saturated` are the demands at saturation, divided by 1 − b, where background work uses
+/// the share b of the capacity.
 pub(crate) fn load(station: &Station, saturated: &[f64], rates: &[f64]) -> f64 {
     let work = products(saturated, rates).sum::<f64>() / max_speed(station);
     let Some(it) = interruptions(station) else { return work };
@@ -80,16 +81,16 @@ fn visits(demands: &[f64], rates: &[f64]) -> f64 {
     demands.iter().zip(rates).filter(|(demand, _)| **demand > 0.0).map(|(_, rate)| rate).sum()
 }
 
-/// The interruptions of one station under a load.
+/// The interruptions of one station at given rates of requests.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InterruptionLoad {
     /// σ: share of the time in interruptions.
     pub(crate) share: f64,
     /// ν': interruptions per second of the time outside of interruptions.
     pub(crate) hazard: f64,
-    /// E\[L\]: mean length in seconds.
+    /// E\[L\]: mean length of an interruption, in seconds.
     pub(crate) mean: f64,
-    /// Squared coefficient of variation of the lengths.
+    /// Squared coefficient of variation of the lengths of interruptions.
     pub(crate) scv: f64,
     /// r of each class: mean remaining time, in seconds, of the interruption that an arrival finds.
     pub(crate) found: Vec<f64>,
@@ -114,7 +115,8 @@ impl InterruptionLoad {
         self.mean * (1.0 + self.scv) / 2.0
     }
 
-    /// r for a customer that is elsewhere for `away` seconds between its visits, or for an open class.
+    /// Mean remaining time r, in seconds, of the interruption that an arrival finds. A customer of a closed class is
+    /// elsewhere for `away` seconds between two visits; `None` is an open class.
     fn remaining_at_arrival(&self, away: Option<f64>) -> f64 {
         let random = self.share * self.remaining();
         let Some(away) = away else { return random };
@@ -122,26 +124,26 @@ impl InterruptionLoad {
             return 0.0;
         }
         let (family, z) = (Family::new(self.scv), self.mean / away);
-        // E[L] − A·(1 − L*), and A·(1 − L*), without cancellation.
+        // With L* = E[e^(−L/A)], the values E[L] − A·(1 − L*) and A·(1 − L*), without cancellation of digits.
         let unexpired = away * family.settled(z, self.scv);
         let expired = self.mean - unexpired;
         (self.hazard * away * unexpired / (1.0 + self.hazard * expired)).min(self.longest_wait())
     }
 
-    /// ν'·E\[L²\]/2: upper bound of the mean r, in seconds. It holds for any pattern of arrivals, because interruptions
-    /// never begin at a rate above ν'.
+    /// ν'·E\[L²\]/2: upper bound of the mean remaining time r of an interruption that an arrival finds, in seconds. It
+    /// is valid for any pattern of arrivals, because interruptions never begin at a rate above ν'.
     pub(crate) fn longest_wait(&self) -> f64 {
         self.hazard * self.mean * self.remaining()
     }
 
-    /// The average of two loads of the same station.
+    /// The averages of the values of two loads of the same station.
     pub(crate) fn halfway(&self, other: &Self) -> Self {
         let found = self.found.iter().zip(&other.found).map(|(a, b)| f64::midpoint(*a, *b)).collect();
         let share = f64::midpoint(self.share, other.share);
         Self { share, hazard: share / self.mean / (1.0 - share), found, ..*self }
     }
 
-    /// Whether two loads of the same station are equal up to this relative tolerance.
+    /// Whether the values of two loads of the same station are equal up to a relative `tolerance`.
     pub(crate) fn is_close(&self, other: &Self, tolerance: f64) -> bool {
         let close = |a: f64, b: f64| (a - b).abs() <= tolerance * b.abs();
         close(self.share, other.share) && self.found.iter().zip(&other.found).all(|(a, b)| close(*a, *b))

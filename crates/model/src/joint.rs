@@ -8,7 +8,7 @@ use crate::ModelError;
 use brimful_core::model::{ClassKind, JointDemand, Model, ModelClass, Scheduling};
 use brimful_core::quantity::percent;
 
-/// Two proportions count as equal if they differ by at most this share.
+/// Two proportions of classes count as equal if they differ by at most this share.
 const MAX_CHANGE: f64 = 0.01;
 
 /// Returns an error if classes with a joint demand are closed, are sent in other proportions than measured, or differ

@@ -20,10 +20,10 @@ const SEGMENTS_PER_ACKNOWLEDGEMENT: f64 = 2.0;
 /// Number of segments that a new connection may send before the first acknowledgement (RFC 6928).
 const FIRST_FLIGHT: f64 = 10.0;
 
-/// A path between the server and its clients.
+/// A network path between the server and its clients, and the requests that use it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkPath {
-    /// Largest number of bytes of a segment, without headers.
+    /// Maximum segment size: the largest number of bytes of a TCP segment, without headers.
     pub mss: f64,
     /// Mean size of a request in bytes.
     pub request_bytes: f64,
@@ -48,7 +48,7 @@ pub struct Transfer {
     pub bytes_in: f64,
     /// Bytes towards the client.
     pub bytes_out: f64,
-    /// Number of round trips.
+    /// Number of round trips until the response is complete.
     pub round_trips: f64,
 }
 
@@ -70,9 +70,10 @@ impl LinkPath {
     }
 }
 
-/// Number of flights in which a new connection sends a response of `segments` segments, at least 1.
+/// Number of flights (groups of segments sent without waiting for acknowledgements), at least 1, in which a new
+/// connection sends a response of `segments` segments.
 fn flights(segments: f64) -> f64 {
-    // After k flights, FIRST_FLIGHT·(2^k − 1) segments were sent.
+    // After k flights of doubling length, FIRST_FLIGHT·(2^k − 1) segments were sent.
     (segments / FIRST_FLIGHT + 1.0).log2().ceil().max(1.0)
 }
 

@@ -2,8 +2,8 @@
 //!
 //! If open classes keep a single server busy for ρ of the time, closed classes have demands of D/(1 − ρ) (Reiser &
 //! Kobayashi 1975; Zahorjan & Wong 1981; Lazowska et al. 1984, ch. 7). At several servers and rate multipliers, open
-//! classes change the multipliers ([`crate::open_load`]). The residence of an open request then follows from the number
-//! of closed customers. This is valid in product form, for stable open classes.
+//! classes change the multipliers ([`crate::open_load`]). The residence time of an open request then follows from the
+//! number of closed customers. This is valid in product form, for stable open classes.
 
 use crate::ModelError;
 use crate::closed::{Centre, Closed, Steady, effort};
@@ -46,7 +46,7 @@ pub(crate) fn seidmann(network: &Network<'_>) -> Result<(Vec<f64>, Vec<Vec<f64>>
 
 /// The network in which only the closed classes remain. The open classes are replaced by a lower speed of the stations.
 struct Reduction {
-    /// The closed classes.
+    /// Indices of the closed classes.
     classes: Vec<usize>,
     /// The queueing stations by index, with the speed that the open classes leave to the closed classes.
     queues: Vec<(usize, OpenLoad)>,
@@ -97,13 +97,13 @@ impl Reduction {
 }
 
 impl Network<'_> {
-    /// Z: time that a closed customer spends thinking and at delay stations, in seconds.
+    /// Z: time that a customer of a closed class spends thinking and at delay stations, in seconds.
     pub(crate) fn delay(&self, class: usize) -> f64 {
         let delays = self.model.stations.iter().zip(&self.demands).filter(|(s, _)| s.kind == StationKind::Delay);
         self.model.classes[class].think + delays.map(|(_, row)| row[class]).sum::<f64>()
     }
 
-    /// Returns an error that names a station out of product form, if there is one.
+    /// Returns an error that names a station out of product form, if the network has one.
     pub(crate) fn check_product_form(&self) -> Result<(), ModelError> {
         let (station, reason) = match (0..self.demands.len()).find_map(|k| Some((k, self.no_product_form(k)?))) {
             Some((k, reason)) => (self.model.stations[k].name.clone(), reason),
@@ -138,7 +138,7 @@ impl Network<'_> {
         }
     }
 
-    /// Returns an error that names a class without any demand, if there is one.
+    /// Returns an error that names a class without any demand, if the network has one.
     pub(crate) fn check_visits(&self) -> Result<(), ModelError> {
         let idle = |c: &usize| self.demands.iter().all(|row| row[*c] == 0.0);
         let class = (0..self.model.classes.len()).find(idle);

@@ -1,9 +1,9 @@
 //! A validated model in the form that the solvers need.
 //!
 //! Background work that uses the share b of a queue's capacity slows the queue down. This module divides the demands
-//! there by 1 − b, so the solvers can ignore background work. Interruptions that take the share σ of the time divide
-//! them by 1 − σ as well; the solvers add the time for which requests wait for interruptions
-//! ([`crate::interruptions`]). Utilization refers to the nominal capacity and uses the demands of the document.
+//! there by 1 − b, so the solvers can ignore background work. Interruptions for the share σ of the time divide the
+//! demands by 1 − σ as well; the solvers add the time for which requests wait for interruptions
+//! ([`crate::interruptions`]). Utilization refers to the nominal capacity and uses the demands of the model's file.
 //! Matrices are stations × classes.
 
 use crate::ModelError;

@@ -5,11 +5,11 @@
 //! change with one customer fewer. So this method solves only the whole population. Its errors are mostly within 5 to
 //! 10 %.
 //!
-//! The Linearizer (Chandy & Neuse, 1982; with the sums of de Souza e Silva & Muntz, 1990) also solves the populations
-//! with one customer fewer. The difference between these solutions and the solution of the whole population is the
-//! *shift*. It is assumed to be the same for smaller populations. With several servers, it also uses the shifts of the
-//! throughputs. In 300 random networks in product form, its error is at most 0.9 % on average and 20 % at worst (`cargo
-//! test -p brimful-model --test it approximations`).
+//! The Linearizer (Chandy & Neuse, 1982; with the sums over classes of de Souza e Silva & Muntz, 1990) also solves the
+//! populations with one customer fewer. The difference between these solutions and the solution of the whole population
+//! is the *shift*. It is assumed to be the same for smaller populations. With several servers, it also uses the shifts
+//! of the throughputs. In 300 random networks in product form, its error is at most 0.9 % on average and 20 % at worst
+//! (`cargo test -p brimful-model --test it approximations`).
 //!
 //! Residence times follow from the state that an arrival finds ([`crate::residence`]). So several servers, order of
 //! arrival, priorities and open classes are supported, but errors are unknown outside product form.
@@ -38,10 +38,12 @@ const START_TOLERANCE: f64 = 1e-4;
 /// The search for the starting point begins with a population whose largest class has at most this number of customers.
 const START_CUSTOMERS: f64 = 4.0;
 
-/// The Linearizer ends when no shift changes by more than this value in one round.
+/// The Linearizer ends when no shift (the change of a solution if one customer leaves the network) changes by more than
+/// this value between two rounds.
 const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
-/// Maximum number of rounds of the Linearizer. Its authors use three rounds, which are usually enough.
+/// Maximum number of rounds of the Linearizer. A round solves the network with one customer fewer of each class, and
+/// then the whole network. Its authors use three rounds, which are usually enough.
 const MAX_ROUNDS: usize = 10;
 
 /// Maximum share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio of throughput
@@ -85,7 +87,8 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 /// present cycle time. The type is also used for the difference of two such vectors.
 type Shares = Vec<f64>;
 
-/// The inputs of the iteration. `classes` are the closed classes; `queues` are all stations except delays.
+/// A network in the form that the iteration needs. `classes` are the closed classes; `queues` are all stations except
+/// delays.
 struct Iteration<'a> {
     network: &'a Network<'a>,
     classes: Vec<usize>,
@@ -190,7 +193,7 @@ impl<'a> Iteration<'a> {
     }
 
     /// Computes the fixed point for a population. `shifts[c]` is the change of the shares when one customer of class
-    /// `c` is removed.
+    /// `c` leaves the network.
     fn settle(
         &self,
         population: &[f64],
@@ -269,7 +272,8 @@ impl<'a> Iteration<'a> {
         residence(network, k, class, MustWait::Erlang, &StateAtArrival { busy: &all_busy, waiting: &waiting })
     }
 
-    /// X and R of all classes of the network. Open requests are assumed to find the mean state.
+    /// Throughputs X and residence times R of all classes of the network. Open requests are assumed to find the mean
+    /// state.
     fn performance(&self, shares: &Shares) -> Result<Performance, ModelError> {
         let (network, classes) = (self.network, self.classes.len());
         let (at, alone) = shares.split_at(self.queues.len() * classes);

@@ -2,17 +2,17 @@
 //! Reiser & Kobayashi 1975).
 //!
 //! G(n) is the sum of the weights of all distributions of the population n over the centres, and X = G(N − 1)/G(N). The
-//! alternative, load-dependent mean value analysis, computes P(0) by subtraction and loses all digits for some tens of
-//! customers. Here every term is positive and of unlimited range (`wide.rs`). So the rounding error of each result is
-//! about (customers + centres) roundings.
+//! alternative, load-dependent mean value analysis, computes the probability of an empty centre by subtraction and
+//! loses all digits for some tens of customers. Here every term is positive and of unlimited range (`wide.rs`). So the
+//! relative error of each result is at most about (customers + centres) × the rounding error of one operation.
 //!
 //! A centre is added to G level by level: level j is the set of states with j customers at the centre. Let h(j) be the
 //! weights of level j as a function of the population, with h(0) = G. Let `T[h](n)` be Σ D·h(n − 1) over the classes,
 //! where n − 1 has one customer fewer of the class. Then h(j) = `T[h(j − 1)]`/α(j). Where α is constant, the sum H of a
 //! level's weights h and those of all further levels satisfies H = h + `T[H]`/α. This costs min(m, N) passes over the
-//! populations; convolution term by term would cost the square. The mean queue length at a centre whose speed changes
-//! requires the constants G of the network without this centre. Halving the set of K centres recursively computes all
-//! of them in K·log K convolutions.
+//! populations; convolution term by term would cost the square of the number of populations. The mean queue length at a
+//! centre whose speed changes requires the constants G of the network without this centre. Halving the set of K centres
+//! recursively computes all of them in K·log K convolutions.
 //!
 //! The method is valid in product form. Cost: Π (N + 1) × classes × Σ min(m, N); memory: a few arrays of Π (N + 1).
 
@@ -78,8 +78,8 @@ impl Solver<'_> {
     }
 
     /// Computes the mean queue length of each class at centre `k`: N = D·Σ j·h(j − 1)(N − 1)/(α(j)·G(N)), summed over
-    /// the levels j; h is as in the module's header. From the last level J on, the sum has a closed form: Σ (J + i)·Tⁱ
-    /// = (J − 1)/(1 − T) + 1/(1 − T)².
+    /// j. Here h(j) are the weights of the states with j customers at the centre. From the last j with an α of its own,
+    /// J, the sum has a closed form: Σ (J + i)·Tⁱ = (J − 1)/(1 − T) + 1/(1 − T)².
     fn one_changing(&mut self, others: Vec<Wide>, k: usize) {
         let Centre { demands, multipliers } = &self.closed.centres[k];
         let (levels, last) = (multipliers.len(), multipliers[multipliers.len() - 1]);
@@ -97,8 +97,8 @@ impl Solver<'_> {
         self.steady.residence[k] = self.residence(k, &found);
     }
 
-    /// Adds weight × h(N − 1)/G(N) to `found`, for each class. N − 1 is the population with one customer fewer of the
-    /// class, and G are the normalizing constants of the network.
+    /// Adds weight × h(N − 1)/G(N) to `found`, for each class. `h` has a weight for each population. N − 1 is the
+    /// population with one customer fewer of the class, and G are the normalizing constants of the network.
     fn find(&self, h: &[Wide], weight: f64, found: &mut [f64]) {
         let all = self.lattice.last();
         for (found, back) in found.iter_mut().zip(&self.lattice.back) {
@@ -167,8 +167,8 @@ impl Lattice {
         sum
     }
 
-    /// Replaces h by `T[h]`/α, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop proceeds from the last
-    /// population down, so it reads the old values of h.
+    /// Replaces `h`, a weight for each population, by `T[h]`/α, where `T[h](n)` = Σ D·h(n − 1) over the classes. The
+    /// loop proceeds from the last population down, so it reads the old values of h.
     fn next_level(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = self.most.clone();
@@ -178,8 +178,8 @@ impl Lattice {
         }
     }
 
-    /// Replaces h by the sum h + `T[h]`/α + `T²[h]`/α² + …, where `T[h](n)` = Σ D·h(n − 1) over the classes. The loop
-    /// proceeds from the first population up, so it reads values that are already complete.
+    /// Replaces `h`, a weight for each population, by h + `T[h]`/α + `T²[h]`/α² + …, where `T[h](n)` = Σ D·h(n − 1)
+    /// over the classes. The loop proceeds from the first population up, so it reads values that are already complete.
     fn sum_levels(&self, h: &mut [Wide], demands: &[f64], alpha: f64) {
         let factors: Vec<f64> = demands.iter().map(|d| d / alpha).collect();
         let mut present = vec![0; self.most.len()];
@@ -189,8 +189,8 @@ impl Lattice {
         }
     }
 
-    /// Returns start + Σ factor × h over the classes, where h is read at the population with one customer fewer of the
-    /// class.
+    /// Returns start + Σ factor × h over the classes, where h is read at the population with one customer of the class
+    /// fewer than `present`.
     #[inline]
     fn below(&self, h: &[Wide], here: usize, present: &[u32], factors: &[f64], start: Wide) -> Wide {
         let classes = present.iter().zip(factors).zip(&self.back);
@@ -198,7 +198,7 @@ impl Lattice {
     }
 }
 
-/// Steps to the previous population. After the empty population, it starts again at the largest one.
+/// Changes `present` to the previous population. The population before the empty one is the largest one.
 fn count_down(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n > 0 {

@@ -22,7 +22,7 @@ const MAX_BYTES: f64 = (1u64 << 30) as f64;
 /// Maximum time of an exact solution, in seconds.
 const MAX_SECONDS: f64 = 30.0;
 
-/// Maximum time of an exact solution that the method `auto` chooses, in seconds.
+/// The method `auto` chooses an exact solution only if it takes at most this time, in seconds.
 const QUICK_SECONDS: f64 = 1.0;
 
 /// Time of one multiplication and addition, in seconds, in mean value analysis and in convolution.

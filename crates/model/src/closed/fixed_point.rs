@@ -65,8 +65,9 @@ struct History {
     last: Option<(Vec<f64>, Vec<f64>)>,
     changes: Vec<(Vec<f64>, Vec<f64>)>,
     next: usize,
-    /// Inner products of the residuals' changes with one another, and with the current residual.
+    /// Inner products of the residual's changes with one another.
     normal: [[f64; DEPTH]; DEPTH],
+    /// Inner products of the residual's changes with the current residual.
     right: [f64; DEPTH],
 }
 
@@ -104,8 +105,8 @@ impl History {
         self.right[here] = dot(&self.changes[here].1, residual);
     }
 
-    /// The weights with which the last changes of the residual add up nearest to the residual itself. The equations are
-    /// slightly regularized, because several changes may be nearly equal.
+    /// The weights with which the sum of the last changes of the residual is closest to the residual itself (least
+    /// squares). The equations are slightly regularized, because several changes may be nearly equal.
     fn weights(&self) -> Option<DVector<f64>> {
         let depth = self.changes.len();
         let mut normal = DMatrix::from_fn(depth, depth, |i, j| self.normal[i][j]);

@@ -3,8 +3,7 @@
 //! An arriving customer finds the mean queues of the network without this customer: R = D·(1 + N(n − 1)), X = n/(Z + Σ
 //! R), N = X·R for the population n. The recursion starts with the empty network. No step subtracts, so the recursion
 //! is numerically stable. It is valid in product form. Time: Π (N + 1) × centres × classes. Memory: one queue length
-//! per centre, for each population of the classes. The class with the most customers does not count, because its queues
-//! are overwritten.
+//! per centre, for each population of the classes other than the largest class, whose queues are overwritten.
 
 use super::{Closed, Steady};
 
@@ -17,7 +16,7 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
     let delays: Vec<f64> = order.iter().map(|c| closed.delay[*c]).collect();
     let demands = order.iter().map(|c| closed.centres.iter().map(|k| k.demands[*c]).collect());
     let demands: Vec<Vec<f64>> = demands.collect();
-    // Distance between the index of a population and the index of the population with one customer fewer of class c.
+    // For each class: distance between the index of a population and that of the population with one customer fewer.
     // For the first class it is 0: the queues of a population overwrite the queues with one customer fewer.
     let mut back = vec![0; classes];
     let mut plane = 1;
@@ -42,7 +41,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The loop ends with the whole population, so the last throughputs and residence times are the solution.
+    // The last throughputs and residence times are the solution, because the loop ends with the whole population. Their
+    // classes are sorted by population, so they are put back in the original order.
     let position = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[position(c)][k]).collect();
     Steady {
@@ -62,8 +62,8 @@ fn arrive(demands: &[f64], found: &[f64], residence: &mut [f64]) -> f64 {
     sum
 }
 
-/// Steps to the next population. The number of customers of the first class changes fastest. After the last population,
-/// it starts again at the empty one.
+/// Changes `present` to the next population. The number of customers of the first class changes fastest. After the last
+/// population, it starts again at the empty one.
 pub(super) fn count(present: &mut [u32], most: &[u32]) {
     for (n, most) in present.iter_mut().zip(most) {
         if *n < *most {
