@@ -17,7 +17,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station, Sta
 use brimful_core::number::{NumberError, check_non_negative};
 use std::collections::HashSet;
 
-/// A validated model.
+/// A validated model, with the quantities that the solvers derive from it.
 pub(crate) struct Network<'a> {
     pub(crate) model: &'a Model,
     /// Demands D in seconds, under the load of the open classes ([`crate::idle_law`]), at the nominal capacity.
@@ -26,9 +26,9 @@ pub(crate) struct Network<'a> {
     /// the capacity, and interruptions the share σ of the time.
     pub(crate) demands: Vec<Vec<f64>>,
     /// Demands D/((1 − b)(1 − σ)) in seconds, where D is the demand at saturation, and σ the share of interruptions
-    /// under the present load.
+    /// under the load of the open classes.
     pub(crate) saturated: Vec<Vec<f64>>,
-    /// For each station: its interruptions under the present load; `None` if it is never interrupted.
+    /// For each station: its interruptions under the load of the open classes; `None` if it is never interrupted.
     pub(crate) interrupted: Vec<Option<InterruptionLoad>>,
     /// For each station: additional service time of a request that finds all servers idle, in seconds
     /// ([`crate::wakeup`]).
@@ -40,7 +40,7 @@ pub(crate) struct Network<'a> {
     /// For each station: squared coefficient of variation of the service times within a class. It is equal for all
     /// classes.
     pub(crate) scv: Vec<f64>,
-    /// For each station: its load-dependent speed, if it has rate multipliers.
+    /// For each station with rate multipliers: its speed for open and for closed classes; `None` for other stations.
     pub(crate) load_dependent: Vec<Option<OpenLoad>>,
 }
 
@@ -64,7 +64,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().enumerate().map(load_dependent).collect()
     }
 
-    /// Replaces the nominal demands by `nominal`, the demands under another load. Both are in seconds.
+    /// Replaces the nominal demands by `nominal`, the demands at other rates of requests. Both are in seconds.
     pub(crate) fn with_demands(self, nominal: Vec<Vec<f64>>) -> Result<Self, ModelError> {
         let stations = || self.model.stations.iter().zip(&nominal);
         let scv = |(s, row): (&Station, &Vec<f64>)| class_scv(s, row, &self.rates, &self.population);
@@ -80,8 +80,8 @@ impl<'a> Network<'a> {
         stations.map(|((station, interrupted), row)| slowed(station, interrupted.as_ref(), row)).collect()
     }
 
-    /// The interruptions of each station. `rates` are the completed requests per second by class, and `residence` the
-    /// residence times in seconds, stations × classes.
+    /// The interruptions of each station at given rates of requests. `rates` are the completed requests per second by
+    /// class, and `residence` the residence times in seconds, stations × classes.
     pub(crate) fn interrupted_at(&self, rates: &[f64], residence: &[Vec<f64>]) -> Vec<Option<InterruptionLoad>> {
         let stations = self.model.stations.iter().zip(&self.model.demands).enumerate();
         let interrupted = |(k, (station, demands)): (usize, (&Station, &Vec<f64>))| {
@@ -99,13 +99,14 @@ impl<'a> Network<'a> {
         self.interrupted[k].as_ref().map_or(0.0, |interrupted| interrupted.found[c])
     }
 
-    /// Share of the station's capacity that background work and interruptions leave under the present load.
+    /// Share of the station's capacity that background work and interruptions leave for requests.
     pub(crate) fn available(&self, k: usize) -> f64 {
         let share = self.interrupted[k].as_ref().map_or(0.0, |interrupted| interrupted.share);
         (1.0 - self.model.stations[k].background) * (1.0 - share)
     }
 
-    /// Computes the nominal demands. `rates` are the completed requests per second by class.
+    /// Demands at nominal capacity, in seconds, stations × classes, at given rates of requests. `rates` are the
+    /// completed requests per second by class.
     pub(crate) fn demands_at(&self, rates: &[f64]) -> Vec<Vec<f64>> {
         let under_load = |(station, row): (&Station, &Vec<f64>)| station_demands(station, row, rates);
         self.model.stations.iter().zip(&self.model.demands).map(under_load).collect()
@@ -118,7 +119,7 @@ impl<'a> Network<'a> {
         self.model.stations.iter().zip(&self.model.demands).map(waking).collect()
     }
 
-    /// Builds a network whose stations may be saturated. Its field `load_dependent` is empty.
+    /// Builds a network without checking that its stations are stable. Its field `load_dependent` is empty.
     pub(crate) fn unchecked_stability(model: &'a Model) -> Result<Self, ModelError> {
         let (stations, classes) = (model.stations.len(), model.classes.len());
         if stations == 0 || classes == 0 {
@@ -330,7 +331,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
     }
 }
 
-/// Checks that half widths exist for all demands or for none.
+/// Checks that half widths of confidence intervals exist for all demands or for none.
 fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     let half_widths = &model.demand_ci95_half_width;
     let fits = half_widths.len() == model.demands.len()
@@ -343,7 +344,7 @@ fn check_half_widths(model: &Model) -> Result<(), ModelError> {
     Ok(half_widths.iter().flatten().try_for_each(|half| check_non_negative(*half, what).map(|_| ()))?)
 }
 
-/// Checks that correlations exist for all stations or for none.
+/// Checks that correlations of the demands exist for all stations or for none.
 fn check_correlation(model: &Model) -> Result<(), ModelError> {
     let given = &model.demand_correlation;
     let fits = given.len() == model.stations.len() && given.iter().all(|m| is_correlation(m, model.classes.len()));
@@ -437,7 +438,7 @@ fn check_idle_cost(station: &Station) -> Result<(), ModelError> {
 }
 
 /// Maximum number of rate multipliers of a station. The cost of [`OpenLoad`] grows with the square of their number.
-pub(crate) const MAX_LEVELS: usize = 10_000;
+pub(crate) const MAX_RATE_MULTIPLIERS: usize = 10_000;
 
 fn check_multipliers(station: &Station) -> Result<(), ModelError> {
     let name = &station.name;
@@ -449,7 +450,7 @@ fn check_multipliers(station: &Station) -> Result<(), ModelError> {
         return Ok(());
     }
     let levels = station.rate_multipliers.len();
-    if levels > MAX_LEVELS {
+    if levels > MAX_RATE_MULTIPLIERS {
         let (what, value) = (format!("the number of rate multipliers of station `{name}`"), levels as f64);
         return Err(ModelError::Number(NumberError {
             what,

@@ -2,9 +2,10 @@
 //!
 //! Each station is solved separately (Jackson 1957; Baskett, Chandy, Muntz & Palacios, 1975). This is exact for
 //! processor sharing with any distribution of service times, and for exponential FCFS stations with equal demands of
-//! all classes. Elsewhere, arrivals at each station are assumed to be Poisson, as at the first station. `residence.rs`
-//! has the rules for several servers (Erlang's C or Seidmann's approximation), for first come, first served with any
-//! variability of service, and for priorities. Cost: stations × classes (× classes where the order of service matters).
+//! all classes. In other networks, arrivals at each station are assumed to be Poisson, as at the first station.
+//! `residence.rs` has the rules for several servers (Erlang's C or Seidmann's approximation), for first come, first
+//! served with any variability of service, and for priorities. Cost: stations × classes (× classes where the order of
+//! service matters).
 //!
 //! Background work b slows a queue to 1 − b of its nominal rate. A delay station has no capacity, so it has no
 //! background work. Matrices are stations × classes. Times are in seconds, rates per second.
@@ -48,8 +49,8 @@ pub(crate) fn solve_network(network: &Network<'_>, method: Method) -> Result<Sol
     Ok(solution)
 }
 
-/// Returns a caveat if the formulas are approximations. This is the case at stations of several servers out of product
-/// form, and where arrivals are not Poisson because of another station out of product form.
+/// Returns a caveat if the formulas are approximations. They are approximations at stations of several servers out of
+/// product form, and where arrivals are not Poisson because of another station out of product form.
 fn approximate(network: &Network<'_>) -> Option<String> {
     let stations = || (0..network.demands.len()).filter(|k| network.model.stations[*k].kind == StationKind::Queue);
     let name = |k: usize| &network.model.stations[k].name;
@@ -78,7 +79,7 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     };
     let where_ = several.or_else(bunched)?;
     Some(format!(
-        "{where_}: response times are approximate, in nine of ten random networks within {USUAL} %, at worst off by {WORST} %; \
+        "{where_}: response times are approximate, in nine of ten random networks within {USUAL_ERROR_PERCENT} %, at worst off by {WORST_ERROR_PERCENT} %; \
          `simulation` tells"
     ))
 }
@@ -102,10 +103,12 @@ impl Network<'_> {
     }
 }
 
-/// Error of mean response times, in percent, that 90 % of the classes do not exceed. [`WORST`] is the largest error of
-/// any class. The test `tests/it/ordered.rs` checks both.
-const USUAL: u32 = 12;
-const WORST: u32 = 40;
+/// Error of approximate mean response times in random networks, in percent: 90 % of the classes have at most this
+/// error. The test `tests/it/ordered.rs` checks it.
+const USUAL_ERROR_PERCENT: u32 = 12;
+/// Largest error of an approximate mean response time in random networks, in percent. The test `tests/it/ordered.rs`
+/// checks it.
+const WORST_ERROR_PERCENT: u32 = 40;
 
 /// Returns the rate of all classes together at which the first station saturates, and the station's name. The
 /// proportions of the classes are those of their rates, or equal if all rates are 0. The network may already be
@@ -174,8 +177,8 @@ mod tests {
 
     #[test]
     fn under_fcfs_the_unequal_wait_for_the_long_ones() {
-        // Pollaczek and Khinchine: the mean wait is λE[S²]/2 divided by 1 − ρ. Here λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1
-        // + scv)/2 and 1 − ρ = 0.2.
+        // Pollaczek and Khinchine: the mean wait is λE[S²]/2 divided by 1 − ρ. With 40 requests/s of 0.01 s and 0.8/s
+        // of 0.5 s, λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1 + scv)/2 and 1 − ρ = 0.2.
         for scv in [0.0, 1.0, 3.0] {
             let unequal = model(station(1, Scheduling::Fcfs, scv, 0.0), &[(40.0, 0.01), (0.8, 0.5)]);
             let response = solve_open(&unequal, Method::Erlang).unwrap().response_time;
@@ -189,8 +192,8 @@ mod tests {
         let classes = [(1.0, 0.1), (0.5, 0.8)];
         let total = |total| Station { total_scv: Some(total), ..station(2, Scheduling::Fcfs, 1.0, 0.0) };
         let response = |station| solve_open(&model(station, &classes), Method::Erlang).map(|s| s.response_time);
-        // If service times within each class are constant, the unequal demands alone cause an scv of 1.5·0.33/0.5² − 1
-        // = 0.98.
+        // Constant service times of 0.1 s and 0.8 s already cause an scv of 1.5·0.33/0.5² − 1 = 0.98 over both classes,
+        // so a smaller total is an error.
         for scv in [1.0, 4.0] {
             let wait = crate::mmm_wait(1.5, 0.5 / 1.5, 2, 0.0) * (1.0 + scv) / 2.0;
             let found = response(total(scv)).unwrap();

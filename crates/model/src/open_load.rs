@@ -3,11 +3,11 @@
 //!
 //! With n closed customers at a station whose speed with i requests is α(i), the number k of open requests has the
 //! weight C(n + k, k)·ρᵏ/Π α(n+1..n+k). Let E(n) be the sum of these weights. For the closed classes, the station then
-//! has the multipliers α(n)·E(n − 1)/E(n). An open request has the residence D·(n + 1)·E(n + 1)/(α(n + 1)·E(n))
-//! (Bruell, Balbo & Afshari, 1984). All terms are positive, so nothing cancels. The formulas are valid for ρ below the
+//! has the multipliers α(n)·E(n − 1)/E(n). An open request has the residence time D·(n + 1)·E(n + 1)/(α(n + 1)·E(n))
+//! (Bruell, Balbo & Afshari, 1984). All terms are positive, so no digits cancel. The formulas are valid for ρ below the
 //! last multiplier, which applies to all larger n. Cost: the square of the number of multipliers.
 
-/// A station whose speed depends on the number of requests present, as open and closed classes experience it.
+/// The effect of open classes at a station whose speed depends on the number of requests present.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenLoad {
     /// Speed of the station for closed classes while 1, 2, … closed customers are present, relative to a lone request.
@@ -54,12 +54,12 @@ impl OpenLoad {
     }
 }
 
-/// Computes ln E(n) for n = 0..=wanted. The infinite sum over the levels with constant α is computed first. Then the
-/// other terms are added, from the last to the first.
+/// Computes ln E(n) for n = 0..=wanted. The infinite sum over the numbers of requests with constant speed α is computed
+/// first. Then the other terms are added, from the last to the first.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
-    // The part of the sum where α is constant: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the product over l
-    // = 1..=i.
+    // Sum over the numbers of requests with constant speed α: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the
+    // product over l = 1..=i.
     let mut tail = Scaled { value: 0.0, one: 1.0, log: 0.0 };
     let mut sum = |n: usize| {
         let carried = if n == 0 { 0.0 } else { x * n as f64 / (levels - n + 1) as f64 };
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn hundreds_of_servers_are_no_trap() {
-        // If closed customers occupy all m servers, open requests have ρ = a/m at each server. So E(n)/E(n − 1)
-        // approaches 1/(1 − ρ).
+        // If closed customers occupy all m servers, open requests with an offered load a have ρ = a/m at each server.
+        // So E(n)/E(n − 1) approaches 1/(1 − ρ).
         for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {
             let many = servers(m, load, 2 * m);
             let last = many.multipliers[m - 1];

@@ -40,7 +40,7 @@ use nalgebra::Complex;
 use sojourn::{Alternative, Sojourn};
 use station::{StationView, station_views};
 
-/// The distributions of the response times in a solved network.
+/// The distribution of the response times of each class in a solved network.
 pub struct ResponseDistributions<'a> {
     network: Network<'a>,
     solution: &'a Solution,
@@ -174,7 +174,7 @@ impl<'a> Time<'a> {
     }
 
     fn share_within(&self, seconds: f64) -> f64 {
-        // The time is constant: the difference is only a rounding error.
+        // The time is constant, because the difference is only a rounding error.
         if self.mean - self.constant <= 1e-9 * self.mean {
             return f64::from(u8::from(seconds >= self.constant));
         }

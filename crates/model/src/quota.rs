@@ -1,6 +1,6 @@
-//! A queue with a CPU quota: in each period, its servers together may use a limited amount of CPU time. Then they stop
-//! until the next period begins (sched-bwc.rst of Linux's documentation). The mean speed of the queue is lower, but a
-//! call is served at full speed while quota remains in the period.
+//! A queue with a CPU quota: in each period, its servers together may use a limited amount of CPU time. When it is used
+//! up, they stop until the next period begins (sched-bwc.rst of Linux's documentation). The mean speed of the queue is
+//! lower, but a call is served at full speed while quota remains in the period.
 
 use crate::ModelError;
 use crate::idle_law::station_demands;
@@ -35,7 +35,7 @@ pub struct QuotaResponseTimes {
 /// does not use the quota. `demands` are in seconds by class, `rates` in calls per second by class.
 ///
 /// # Errors
-/// When the station is invalid, or has interruptions. This simulation has none.
+/// When the station is invalid or has interruptions, which are not simulated.
 pub fn simulate_quota(
     station: &Station,
     demands: &[f64],
@@ -166,8 +166,8 @@ mod tests {
         let quota = Quota { servers: 0.5, period_s: 0.1 };
         let sojourns = simulate_quota(&cpu(1, 0.0), &[0.001], &[50.0], quota, 20_000, 1).unwrap();
         assert!((sojourns.with_quota / sojourns.without_quota - 1.0).abs() < 0.01, "{sojourns:?}");
-        // Each call arrives alone and needs 1.5 times the quota. It takes a whole period, and then the rest of its work
-        // in the next one.
+        // Each call arrives alone and needs 1.5 times the quota of a period. Its response time is a period, and then
+        // the rest of its work.
         let alone: Vec<(f64, f64)> = (0..50).map(|n| (f64::from(n) + 1e-9, 0.075)).collect();
         assert!((mean_sojourn(1, Some(quota), &alone) - 0.125).abs() < 1e-6);
         // With two calls at once, two servers use up the quota of a period in half the time.

@@ -102,7 +102,7 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     let counts = |j: &usize| level(*j) < level(c) || network.population[*j] == 0 && level(*j) == level(c);
     let busy: f64 = (0..throughput.len()).filter(counts).map(|j| throughput[j] * network.demands[k][j]).sum();
     let utilization = busy / f64::from(station.servers);
-    if utilization < 1.0 - STARVED {
+    if utilization < 1.0 - MIN_SHARE_LEFT {
         return Ok(());
     }
     let (station, class) = (station.name.clone(), network.model.classes[c].name.clone());
@@ -125,7 +125,7 @@ impl MustWait {
     }
 }
 
-/// One station in the state that an arrival finds.
+/// An arriving request at one station, with the state that it finds there.
 struct Arrival<'a> {
     network: &'a Network<'a>,
     k: usize,
@@ -163,8 +163,8 @@ impl Arrival<'_> {
         self.servers() * self.network.interruption_found(self.k, c)
     }
 
-    /// The wait of class `c` in seconds. It is computed for each level of priority, beginning with the most urgent one.
-    /// Open requests of more urgent levels that arrive during the wait are served first.
+    /// The wait of class `c` in seconds. It is computed for each priority, beginning with the most urgent one. Open
+    /// requests with a more urgent priority that arrive during the wait are served first.
     fn priority_wait(&self, c: usize) -> f64 {
         let left = self.probability(|_| true) * self.mean_left(|_| true) + self.interruption(c);
         let mut open_above = 0.0;
@@ -205,7 +205,7 @@ impl Arrival<'_> {
         wait
     }
 
-    /// All levels of priority, the most urgent level first.
+    /// All distinct priorities, the most urgent one first.
     fn levels(&self) -> Vec<u32> {
         let mut levels: Vec<u32> = (0..self.found.busy.len()).map(|j| self.level(j)).collect();
         levels.sort_unstable();
@@ -235,7 +235,7 @@ impl Arrival<'_> {
     /// kinds of requests: classes in `first`, which are served first, and open requests of the classes in `same`, which
     /// keep arriving during the wait.
     fn remaining(&self, first: impl Fn(usize) -> bool, same: impl Fn(usize) -> bool) -> f64 {
-        (self.servers() - self.busy(first) - self.open(same)).max(STARVED * self.servers())
+        (self.servers() - self.busy(first) - self.open(same)).max(MIN_SHARE_LEFT * self.servers())
     }
 
     fn closed_present(&self) -> f64 {
@@ -266,7 +266,7 @@ impl Arrival<'_> {
 }
 
 /// Minimum share of the servers that closed classes of higher priority must leave to the other classes.
-const STARVED: f64 = 1e-9;
+const MIN_SHARE_LEFT: f64 = 1e-9;
 
 #[cfg(test)]
 mod tests {
@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn the_head_of_the_line_is_cobhams() {
-        // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent levels. σ₂ also
-        // includes the level of the class itself.
+        // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the classes with more urgent
+        // priorities. σ₂ also includes the classes of equal priority.
         let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];
         let solution = solve(&model(queue(Scheduling::Priority, 1, 3.0), &classes), Method::Auto).unwrap();
         let left: f64 = classes.iter().map(|(c, s)| c.rate.unwrap() * s * s * 2.0).sum();
@@ -295,8 +295,8 @@ mod tests {
 
     #[test]
     fn whoever_may_interrupt_does_not_see_the_others() {
-        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ₁) + W/((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the more urgent
-        // levels. σ₂ and W, the mean unfinished work, also include the level of the class itself.
+        // Preemptive resume (Jaiswal 1968): R = S/(1 − σ₁) + W/((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the classes with
+        // more urgent priorities. σ₂ and W, the mean unfinished work, also include the classes of equal priority.
         let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];
         let solution = solve(&model(queue(Scheduling::Preemptive, 1, 0.0), &classes), Method::Auto).unwrap();
         let first = 0.2 + 2.0 * 0.04 / 2.0 / 0.6;

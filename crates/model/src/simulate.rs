@@ -9,9 +9,9 @@
 //! `idle_cost` below 0 is part of every demand. Interrupted stations stop at random times ([`crate::interruptions`]).
 //!
 //! A run ends when its results are precise enough, or at its limit of events or of time; [`Run`] states the precision.
-//! Warm-up and intervals are explained in `simulate/intervals.rs`. The seed determines the result. Memory is limited to
-//! statistics of 512 slices of time, and to a million requests present at once. An open network that cannot keep up
-//! soon exceeds the limit of requests, which is an error.
+//! `simulate/intervals.rs` explains the warm-up and the confidence intervals. The seed determines the result. Memory is
+//! limited: the statistics are kept for at most 512 slices of the simulated time, and at most a million requests may be
+//! present at once. An open network that cannot keep up soon exceeds this limit, which is an error.
 //!
 //! Times are in seconds, rates per second. Matrices are stations × classes.
 

@@ -21,10 +21,10 @@ pub struct Estimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// The most exact method that takes little time. The solution states the chosen method and the reason.
+    /// The most exact method that takes little time. The solution reports the chosen method and the reason.
     #[default]
     Auto,
-    /// The exact solution. It is an error if none is known for the network.
+    /// The exact solution. If none is known for the network, the result is an error.
     Exact,
     /// Erlang's C formula for several servers; for open classes only.
     Erlang,
@@ -46,8 +46,8 @@ pub struct Solution {
     pub method: Method,
     /// The reason why this method was used.
     pub why: String,
-    /// Caveats about the errors of the solution. They are not serialized here: documents have a list of all their
-    /// caveats.
+    /// Sentences about the errors of the solution. They are not serialized here, because each document has one list of
+    /// all its caveats.
     #[serde(skip)]
     pub caveats: Vec<String>,
     /// X: throughput of each class, in requests per second.

@@ -164,8 +164,8 @@ mod tests {
 
     #[test]
     fn no_station_gives_more_than_it_has() {
-        // Without the limit on the throughput, the rule for priorities would use 1.17 times the capacity of this
-        // station.
+        // Without the limit of the throughput in `approximate.rs`, the rule for priorities would use 1.17 times the
+        // capacity of this station.
         let classes = [(closed(3, 1.0), 0.1), (closed(4, 0.0), 0.1), (closed(5, 1.0), 0.1)];
         let mut network = model(queue(Scheduling::Priority, 2, 0.0), &classes);
         network.classes[0].priority = 2;

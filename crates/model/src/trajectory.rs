@@ -15,7 +15,7 @@ use brimful_core::model::{Model, Station, StationKind};
 use rand_pcg::Pcg64Mcg;
 use std::collections::VecDeque;
 
-/// How much a host slows the server down over time: factors on service times that change at certain instants. The first
+/// Slowdown of a server by its host over time: factors on service times that change at certain instants. The first
 /// factor also applies before the first instant. During a pause, service stops.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostSlowness {
@@ -26,7 +26,7 @@ pub struct HostSlowness {
 }
 
 impl HostSlowness {
-    /// Creates the slowness of consecutive intervals. Each interval has a length in seconds and a factor on service
+    /// Creates the slowdown from consecutive intervals. Each interval has a length in seconds and a factor on service
     /// times. The last factor also applies after the last interval.
     pub fn from_intervals(intervals: impl IntoIterator<Item = (f64, f64)>) -> HostSlowness {
         let mut at = 0.0;
@@ -56,8 +56,8 @@ impl HostSlowness {
 
 /// Applies a [`HostSlowness`] to services. The services must begin in ascending order of time.
 struct Host {
-    course: HostSlowness,
-    /// Index of the step that applies at the start of the current service.
+    slowness: HostSlowness,
+    /// Index of the factor (in `HostSlowness::steps`) that applies at the start of the current service.
     step: usize,
     /// Index of the first pause that has not ended.
     pause: usize,
@@ -67,7 +67,7 @@ impl Host {
     /// The time at which a service ends. It starts at `start` and would take `seconds` if the host did not slow it
     /// down.
     fn serve(&mut self, start: f64, seconds: f64) -> f64 {
-        let HostSlowness { steps, pauses } = &self.course;
+        let HostSlowness { steps, pauses } = &self.slowness;
         while steps.get(self.step + 1).is_some_and(|(begin, _)| *begin <= start) {
             self.step += 1;
         }
@@ -89,7 +89,7 @@ impl Host {
 struct RandomInterruptions {
     /// Mean time from the end of one interruption to the beginning of the next, in seconds.
     between_s: f64,
-    /// Mean length in seconds.
+    /// Mean length of an interruption, in seconds.
     length_s: f64,
     lengths: Sampler,
     /// Start and end of the interruptions that were drawn and have not ended, in seconds.
@@ -148,24 +148,24 @@ pub struct CompletedRequest {
 /// The additional time of requests that find idle servers may depend on this share.
 ///
 /// # Errors
-/// When the model is invalid, or the first station has interruptions and `course` has pauses.
+/// When the model is invalid, or the first station has interruptions and `slowness` has pauses.
 pub fn trajectory<A: IntoIterator<Item = (f64, usize)>>(
     model: &Model,
-    course: HostSlowness,
+    slowness: HostSlowness,
     seed: u64,
     arrivals: A,
 ) -> Result<impl Iterator<Item = CompletedRequest> + use<A>, ModelError> {
     Network::unchecked_stability(model)?;
     let rates: Vec<f64> = model.classes.iter().map(|class| class.rate.unwrap_or(0.0)).collect();
     let is_interrupted = model.stations.first().is_some_and(|station| station.interruptions.is_some());
-    if is_interrupted && !course.pauses.is_empty() {
+    if is_interrupted && !slowness.pauses.is_empty() {
         let text = "the first station has interruptions, and pauses of its host are given: leave out one of them";
         return Err(ModelError::Inconsistent(text.into()));
     }
     let line = |(station, demands): (&Station, &Vec<f64>)| Line::new(station, demands, &rates);
     let mut lines = model.stations.iter().zip(&model.demands).map(line).collect::<Result<Vec<_>, _>>()?;
     let mut rng = Pcg64Mcg::new(u128::from(seed) << 64 | 0x5851_f42d_4c95_7f2d);
-    let mut host = Host { course, step: 0, pause: 0 };
+    let mut host = Host { slowness, step: 0, pause: 0 };
     Ok(arrivals.into_iter().map(move |(began, class)| {
         let mut at = began;
         for (index, line) in lines.iter_mut().enumerate() {
@@ -181,9 +181,10 @@ struct Line {
     free: Vec<f64>,
     demands: Vec<f64>,
     /// Additional demand, in seconds, of a request that finds all servers idle. If only a share of the servers is idle,
-    /// the additional demand is this share of it. It is multiplied by the same random factor as the service time.
+    /// the additional demand is this value times the share. It is multiplied by the same random factor as the service
+    /// time.
     waking: f64,
-    /// Factor by which background work prolongs service: 1/(1 − b) for its share b of the capacity.
+    /// Factor by which background work prolongs service: 1/(1 − b), if it uses the share b of the capacity.
     stretch: f64,
     service: Sampler,
     interruptions: Option<RandomInterruptions>,
@@ -204,7 +205,7 @@ impl Line {
         let waking = cost.seconds.max(0.0) * idle.powi(cost.power as i32 - 1) * available;
         Ok(Line {
             free: if queue { vec![f64::NEG_INFINITY; station.servers as usize] } else { Vec::new() },
-            // A cost below 0 is part of every demand: the demands are then larger at higher load.
+            // A cost below 0 reduces the demand of every request at low load.
             demands: if cost.seconds < 0.0 { under_load } else { demands.to_vec() },
             waking,
             stretch: if queue { 1.0 / (1.0 - station.background) } else { 1.0 },
@@ -276,7 +277,7 @@ mod tests {
     /// A share 1 − U of the requests finds the server idle and takes S₀ seconds; all others take S seconds. The mean
     /// wait is then λ·E[s²]/(2(1 − λS)), where s is the service time of any request.
     #[test]
-    fn waking_is_paid_by_those_who_find_the_server_idle() {
+    fn only_requests_that_find_the_server_idle_take_longer() {
         let (rate, s, s0) = (700.0, 0.001, 0.0015);
         let model = server(rate, 0.0, Some(IdleCost { seconds: s0 - s, power: 1 }));
         let idle = 1.0 - rate * s0 / (1.0 - rate * (s - s0));
@@ -315,19 +316,19 @@ mod tests {
             (at < 2_000.0).then_some((at, length))
         })
         .collect();
-        let course = HostSlowness::default().with_pauses(pauses);
-        let found = mean(trajectory(&server(rate, 1.0, None), course, 1, poisson(rate, 2_000.0)).unwrap());
+        let slowness = HostSlowness::default().with_pauses(pauses);
+        let found = mean(trajectory(&server(rate, 1.0, None), slowness, 1, poisson(rate, 2_000.0)).unwrap());
         assert!((found / predicted - 1.0).abs() < 0.05, "{found} {predicted}");
     }
 
     #[test]
     fn a_pause_delays_the_requests_that_it_meets() {
-        let course = HostSlowness::default().with_pauses([(1.0, 0.1), (2.0, 0.1), (2.05, 0.1)]);
+        let slowness = HostSlowness::default().with_pauses([(1.0, 0.1), (2.0, 0.1), (2.05, 0.1)]);
         // Four requests arrive: during the first pause, right after it, just before the second pause, and long after
-        // all pauses. The third pause begins during the second one, so it follows the second one without a gap.
+        // all pauses. The third pause would begin during the second one, so it begins when the second one ends.
         let arrivals = [1.04, 1.1005, 1.9995, 3.0].map(|at| (at, 0));
         let found: Vec<f64> =
-            trajectory(&server(100.0, 0.0, None), course, 1, arrivals).unwrap().map(|s| s.response).collect();
+            trajectory(&server(100.0, 0.0, None), slowness, 1, arrivals).unwrap().map(|s| s.response).collect();
         for (found, expected) in found.iter().zip([0.063, 0.0035, 0.203, 0.003]) {
             assert!((found - expected).abs() < 1e-9, "{found} {expected}");
         }
@@ -336,9 +337,9 @@ mod tests {
     #[test]
     fn a_slow_spell_is_felt_by_those_who_come_in_it() {
         let model = server(100.0, 0.0, None);
-        let course = HostSlowness::from_intervals([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
+        let slowness = HostSlowness::from_intervals([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
         let arrivals = [0.5, 1.0, 1.4, 2.0].map(|at| (at, 0));
-        let found: Vec<f64> = trajectory(&model, course, 1, arrivals).unwrap().map(|s| s.response).collect();
+        let found: Vec<f64> = trajectory(&model, slowness, 1, arrivals).unwrap().map(|s| s.response).collect();
         for (found, expected) in found.iter().zip([0.003, 0.005, 0.005, 0.003]) {
             assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }

@@ -17,7 +17,7 @@ const TOLERANCE: f64 = 1e-6;
 /// Maximum number of iterations.
 const MAX_ITERATIONS: usize = 200;
 
-/// Builds the network with its demands under load, including the load of closed classes.
+/// Builds a network whose demands depend on its load, including the load of closed classes.
 pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
     let mut network = Network::new(model)?;
     let depends = model.stations.iter().any(|station| station.idle_cost.is_some() || interruptions(station).is_some());
@@ -46,7 +46,7 @@ pub(crate) fn network(model: &Model) -> Result<Network<'_>, ModelError> {
     Err(ModelError::NotConverged { rounds: MAX_ITERATIONS })
 }
 
-/// The averages of two loads of each station's interruptions.
+/// The interruptions of each station halfway between two estimates.
 fn between(a: &[Option<InterruptionLoad>], b: &[Option<InterruptionLoad>]) -> Vec<Option<InterruptionLoad>> {
     a.iter().zip(b).map(|(a, b)| Some(a.as_ref()?.halfway(b.as_ref()?))).collect()
 }
@@ -89,9 +89,9 @@ mod tests {
                 let idle: f64 = 0.9 - used;
                 let demand = 0.1 + cost.seconds * idle.powi(cost.power as i32);
                 assert!((used - rate * demand / 2.0).abs() < 1e-12, "{cost:?} {rate} {solution:?}");
-                // With a cost below 0, the solution equals that of a network with these demands as constants. A cost
-                // above 0 may yield shorter responses than that network, because a request that finds idle servers does
-                // not wait.
+                // With an idle cost below 0, the solution equals that of a network with these demands as constants. A
+                // cost above 0 may yield shorter responses than that network, because a request that finds idle servers
+                // does not wait.
                 let mut plain = open(None, rate);
                 plain.demands[0][0] = demand;
                 let plain = solve(&plain, Method::Auto).unwrap().response_time[0];

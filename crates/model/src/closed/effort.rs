@@ -26,13 +26,13 @@ const MAX_SECONDS: f64 = 30.0;
 const QUICK_SECONDS: f64 = 1.0;
 
 /// Time of one multiplication and addition, in seconds, in mean value analysis and in convolution.
-const STEP: f64 = 1.5e-9;
+const SECONDS_PER_OPERATION: f64 = 1.5e-9;
 
-/// Additional cost of mean value analysis for each class and population, in units of [`STEP`].
+/// Additional cost of mean value analysis for each class and population, in units of [`SECONDS_PER_OPERATION`].
 const PER_CLASS: f64 = 3.0;
-/// Additional cost of convolution for each population and each pass over the populations, in units of [`STEP`].
+/// Additional cost of convolution for each population and each pass over the populations, in units of [`SECONDS_PER_OPERATION`].
 const PER_PASS: f64 = 1.5;
-/// Cost of the effect of open classes at a station, in units of [`STEP`], for each pair of a rate multiplier and a
+/// Cost of the effect of open classes at a station, in units of [`SECONDS_PER_OPERATION`], for each pair of a rate multiplier and a
 /// number of closed customers.
 const PER_LEVEL: f64 = 3.0;
 
@@ -55,12 +55,20 @@ pub(crate) fn effort(network: &Network<'_>) -> Effort {
     let plain = plain.len() as f64;
     if changing.is_empty() {
         let steps = populations * classes * (plain + PER_CLASS);
-        return Effort { populations, bytes: 8.0 * populations / largest * plain, seconds: STEP * (steps + prepared) };
+        return Effort {
+            populations,
+            bytes: 8.0 * populations / largest * plain,
+            seconds: SECONDS_PER_OPERATION * (steps + prepared),
+        };
     }
     let halvings = (changing.len() as f64).log2().ceil() + 1.0;
     let passes: f64 = changing.iter().map(|levels| levels + 3.0).sum::<f64>() * halvings + 2.0 * plain;
     let steps = 2.0 * populations * (classes + PER_PASS) * passes;
-    Effort { populations, bytes: 16.0 * populations * (halvings + 3.0), seconds: STEP * (steps + prepared) }
+    Effort {
+        populations,
+        bytes: 16.0 * populations * (halvings + 3.0),
+        seconds: SECONDS_PER_OPERATION * (steps + prepared),
+    }
 }
 
 impl Effort {

@@ -32,6 +32,7 @@ const GAMMA_SCV: std::ops::Range<f64> = 1e-6..1e12;
 const MIN_SCV: f64 = 1e-4;
 
 impl Family {
+    /// The family of distributions for this squared coefficient of variation.
     pub(crate) fn new(scv: f64) -> Family {
         match scv {
             _ if scv < MIN_SCV => Family::Constant,
@@ -55,7 +56,7 @@ impl Family {
     }
 
     /// E\[S³\] for a service time S with mean 1.
-    pub(super) fn third(self) -> f64 {
+    pub(super) fn third_moment(self) -> f64 {
         match self {
             Family::Constant => 1.0,
             Family::Gamma(scv) => (1.0 + scv) * (1.0 + 2.0 * scv),
@@ -68,13 +69,14 @@ impl Family {
     pub(crate) fn settled(self, z: f64, scv: f64) -> f64 {
         if z < 1e-3 {
             // For small z, the difference would cancel, so the first terms of the series are used.
-            return z * z * (1.0 + scv) / 2.0 - z * z * z * self.third() / 6.0;
+            return z * z * (1.0 + scv) / 2.0 - z * z * z * self.third_moment() / 6.0;
         }
         z - 1.0 + self.transform(Complex::new(z, 0.0)).re
     }
 }
 
 impl Gamma {
+    /// The gamma distribution with this mean in seconds and squared coefficient of variation.
     pub(super) fn new(mean: f64, scv: f64) -> Gamma {
         if mean > 0.0 && GAMMA_SCV.contains(&scv) {
             Gamma { shape: 1.0 / scv, scale: mean * scv }
@@ -93,7 +95,7 @@ impl Gamma {
         if self.shape > 0.0 { (s * self.scale + 1.0).powf(-self.shape) } else { (-s * self.scale).exp() }
     }
 
-    /// Three values and their weights: a discrete distribution with the same moments, up to the fifth, as the gamma
+    /// Three values and their weights: a discrete distribution with the same first five moments as the gamma
     /// distribution (Gauss–Laguerre quadrature, in closed form).
     pub(super) fn nodes(self) -> [(f64, f64); 3] {
         let (k, scale) = (self.shape, self.scale);
@@ -117,7 +119,7 @@ impl Gamma {
 mod tests {
     use super::*;
 
-    /// E[S^k], computed from the three nodes.
+    /// The moment E[S^k], computed from the three nodes of the quadrature.
     fn moment(gamma: Gamma, k: i32) -> f64 {
         gamma.nodes().iter().map(|(x, weight)| weight * x.powi(k)).sum()
     }
@@ -150,7 +152,7 @@ mod tests {
                 (mean - 1.0).abs() < 1e-3 && (square - 1.0 - scv).abs() < 1e-2 * (1.0 + scv),
                 "{scv}: {mean} {square}"
             );
-            assert!((third / family.third() - 1.0).abs() < 1e-2, "{scv}: {third}");
+            assert!((third / family.third_moment() - 1.0).abs() < 1e-2, "{scv}: {third}");
             let (below, above) = (family.settled(0.999e-3, scv), family.settled(1.001e-3, scv));
             assert!(
                 (above / below - (1.001f64 / 0.999).powi(2)).abs() < 1e-4,

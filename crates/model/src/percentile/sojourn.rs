@@ -3,7 +3,7 @@
 use super::service::{Family, Gamma, ONE};
 use nalgebra::Complex;
 
-/// The time that a request of a class spends at a station.
+/// The time that a request spends at a station, as a random variable.
 #[derive(Clone)]
 pub(super) enum Sojourn<'a> {
     /// A service time. The number is the mean of the service time, in seconds.
@@ -16,9 +16,9 @@ pub(super) enum Sojourn<'a> {
     /// A constant service time that other requests prolong: the sum of a constant (in seconds) and a gamma distributed
     /// time.
     SharedConstant(f64, Gamma),
-    /// One of several times, each with its probability.
+    /// One of several alternative times, each with its probability.
     OneOf(Vec<Alternative<'a>>),
-    /// A time at a station that is interrupted.
+    /// A time at a station with interruptions, which prolong it.
     Interrupted(Box<Sojourn<'a>>, Interruption),
     /// A wait in the order of arrival at a station that is interrupted, followed by a service time. The first number is
     /// the mean of the service time in seconds, without waiting for an interruption on arrival. The last one is a
@@ -33,21 +33,23 @@ pub(super) struct Interruption {
     pub(super) share: f64,
     /// ν': interruptions per second of the time outside of interruptions.
     pub(super) hazard: f64,
-    /// Mean length of an interruption.
+    /// Mean length of an interruption, in seconds.
     pub(super) mean: f64,
-    /// The distribution of the lengths.
+    /// The distribution of the lengths of interruptions.
     pub(super) family: Family,
     /// Probability that an arrival waits for an interruption.
     pub(super) must_wait: f64,
-    /// Factor on the remaining length of an interruption: the wait of an arrival that waits for an interruption.
+    /// An arrival that waits for an interruption waits for its remaining length times this factor.
     pub(super) factor: f64,
 }
 
-/// A time that occurs with a certain probability, in place of other times.
+/// One of several times that a request may spend at a station, with its probability.
 #[derive(Clone)]
 pub(super) struct Alternative<'a> {
     pub(super) probability: f64,
+    /// Mean of the time, in seconds.
     pub(super) mean: f64,
+    /// Distribution of the time.
     pub(super) sojourn: Sojourn<'a>,
 }
 
@@ -67,17 +69,21 @@ pub(super) enum Wait<'a> {
 /// The wait of M/G/m for service in the order of arrival. Times are in seconds.
 #[derive(Clone)]
 pub(super) struct OrderedWait<'a> {
-    /// The demand of each class.
+    /// Demand of each class, in seconds.
     pub(super) demands: &'a [f64],
+    /// Throughput of each class, in requests per second.
     pub(super) throughput: &'a [f64],
+    /// Distribution of the service times.
     pub(super) family: Family,
+    /// Number of servers.
     pub(super) servers: f64,
     /// Mean number of busy servers.
     pub(super) busy: f64,
+    /// Utilization of the capacity that background work and interruptions leave.
     pub(super) rho: f64,
     /// Probability that an arrival must wait.
     pub(super) must_wait: f64,
-    /// Mean remaining time of a service in progress.
+    /// Mean remaining time of a service in progress, in seconds.
     pub(super) left: f64,
     /// Half the mean square of the remaining time of a service in progress.
     pub(super) left_squared: f64,
@@ -89,21 +95,24 @@ pub(super) struct OrderedWait<'a> {
 pub(super) struct WakingWait<'a> {
     /// For each class: the demand of a request that finds all servers busy.
     pub(super) demands: &'a [f64],
+    /// Throughput of each class, in requests per second.
     pub(super) rates: &'a [f64],
+    /// Distribution of the service times.
     pub(super) family: Family,
+    /// Number of servers.
     pub(super) servers: f64,
     /// Additional service time of a request that finds all servers idle, in seconds.
     pub(super) max_extra_s: f64,
-    /// The shares of the servers that an arrival may find idle, including 0. Each share has its probability.
+    /// Shares of the servers that an arrival may find idle, including 0, each with its probability.
     pub(super) found: Vec<(f64, f64)>,
     /// Mean number of busy servers, including the additional service times.
     pub(super) busy: f64,
     /// Mean number of busy servers, excluding the additional service times.
     pub(super) work: f64,
-    /// Mean remaining time of a service in progress: with and without the additional service times.
+    /// Mean remaining time of a service in progress. The first value includes the additional service times.
     pub(super) left: [f64; 2],
-    /// Half the mean square of the remaining time of a service in progress: with and without the additional service
-    /// times.
+    /// Half the mean square of the remaining time of a service in progress. The first value includes the additional
+    /// service times.
     pub(super) left_squared: [f64; 2],
 }
 
@@ -158,13 +167,15 @@ impl Sojourn<'_> {
 }
 
 impl Interruption {
-    /// (1 − σ)·(s + ν'·(1 − E\[e^(−sL)\])). A time T without interruptions takes (1 − σ)·T between interruptions, and
-    /// the interruptions during it prolong it to T on average. Its transform at s is the transform of T at this point.
+    /// (1 − σ)·(s + ν'·(1 − E\[e^(−sL)\])). A request with the time T at the station is in service, or waits for other
+    /// requests, for (1 − σ)·T. Interruptions prolong this time to T on average. The transform of the prolonged time at
+    /// s is the transform of T at the returned value.
     fn prolonged(&self, s: Complex<f64>) -> Complex<f64> {
         (s + (ONE - self.family.transform(s * self.mean)) * self.hazard) * (1.0 - self.share)
     }
 
-    /// The transform at s of the interruptions during a constant time, whose mean is `constant` with interruptions.
+    /// The transform, at `s`, of the total length of the interruptions during a constant time. With these
+    /// interruptions, the time has the mean `constant`, in seconds.
     fn transform_during(&self, constant: f64, s: Complex<f64>) -> Complex<f64> {
         (-(self.prolonged(s) - s * (1.0 - self.share)) * constant).exp()
     }
@@ -193,9 +204,9 @@ impl OrderedWait<'_> {
         self.wait_transform(self.left_transform(s))
     }
 
-    /// Like `transform`, at a station that is interrupted, without the wait for an interruption on arrival. The service
-    /// of a request then includes the interruptions during it (completion time; Gaver 1962), so the remaining service
-    /// has the transform (1 − C(s))/(s·E\[C\]), where C is the transform of the completion time.
+    /// E\[e^(−sW)\] of the wait W for service at a station that is interrupted, without the wait for an interruption on
+    /// arrival. The service of a request includes the interruptions during it (completion time; Gaver 1962), so the
+    /// remaining service has the transform (1 − C(s))/(s·E\[C\]), where C is the transform of the completion time.
     fn interrupted_transform(&self, s: Complex<f64>, interruption: &Interruption) -> Complex<f64> {
         let prolonged = interruption.prolonged(s);
         self.wait_transform(self.left_transform(prolonged) * prolonged / s)

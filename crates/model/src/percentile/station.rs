@@ -24,17 +24,17 @@
 //!   rest of an interruption, with probability σ, a wait as in M/G/1 whose service times include the interruptions
 //!   during them, and such a service time. This is exact for one server (Gaver 1962; decomposition of Fuhrmann & Cooper
 //!   1985).
-//! - Interruptions elsewhere: the time is the sum of a time as above and a wait for an interruption, and interruptions
-//!   during the first part prolong it. The wait is that of a fluid queue: while an interruption of length L and the
-//!   queue after it last, L/(1 − ρ) seconds, the wait falls linearly from L to 0. So it is the remaining length of an
-//!   interruption, with probability σ/(1 − ρ). Its mean is that of the solver. Under processor sharing, the errors of
-//!   p50 and p99 exceed 20 % if σ/(1 − ρ) is large.
+//! - Interruptions at any other station: the time is the sum of a time as above and a wait for an interruption. Further
+//!   interruptions prolong the first of these times. The wait is that of a fluid queue: an interruption of length L and
+//!   the queue after it last L/(1 − ρ) seconds, in which the wait falls linearly from L to 0. So it is the remaining
+//!   length of an interruption, with probability σ/(1 − ρ). Its mean is that of the solver. Under processor sharing,
+//!   the errors of p50 and p99 exceed 20 % if σ/(1 − ρ) is large.
 //! - Priorities: the wait is 0 or exponential. The busy periods of more urgent classes stretch the wait and, with
 //!   preemption, the service too.
 //!
 //! The number of closed customers at a station varies less than the number of Poisson arrivals: the more customers are
-//! present, the fewer can arrive. If the variance is V at this station and V' at all others together, V·V'/(V + V')
-//! remains. This is the variance of independent numbers whose sum is known. The wait of closed customers is 0 or gamma
+//! present, the fewer can arrive. If independent numbers would have the variance V at this station and V' at all others
+//! together, the variance given their known sum is V·V'/(V + V'). The wait of closed customers is 0 or gamma
 //! distributed.
 
 use super::service::{Family, Gamma};
@@ -123,7 +123,7 @@ pub(super) fn station_views<'a>(network: &'a Network<'a>, solution: &'a Solution
             open_rho,
             must_wait: erlang_c(station.servers, busy),
             left: over_busy(moment(2) * (1.0 + scv) / 2.0),
-            left_squared: over_busy(moment(3) * family.third() / 6.0),
+            left_squared: over_busy(moment(3) * family.third_moment() / 6.0),
             closed_variance_share,
             waking: network.wakeup_queue(k).map(|waking| (waking, network.saturated[k].as_slice())),
         }
@@ -309,7 +309,8 @@ impl<'a> StationView<'a> {
         };
         let (busy, work) = (all(1), moment(1, 0.0));
         let left = |squares: f64, first: f64| if first > 0.0 { squares / first * (1.0 + self.scv) / 2.0 } else { 0.0 };
-        let cubes = |cubes: f64, first: f64| if first > 0.0 { cubes / first * self.family.third() / 6.0 } else { 0.0 };
+        let cubes =
+            |cubes: f64, first: f64| if first > 0.0 { cubes / first * self.family.third_moment() / 6.0 } else { 0.0 };
         WakingWait {
             demands: saturated,
             rates: self.throughput,
@@ -352,8 +353,8 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
     }
 
-    /// A wait until K services end, where the distribution of K follows from the number of requests present. The time
-    /// between two of these ends has the scv of the service time.
+    /// A wait until K services end, followed by a service. The distribution of K follows from the number of requests
+    /// present. The time between the ends of two services has the scv of the service time.
     fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
         let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
         let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
@@ -430,7 +431,7 @@ impl<'a> StationView<'a> {
             add(&mut sums, weight, stretch);
             weight *= self.busy / alpha;
         }
-        // Beyond the last level, the number of requests is geometrically distributed.
+        // Beyond the last rate multiplier, the number of requests is geometrically distributed.
         let (mut n, x) = (alpha.len() as f64 + 1.0, self.rho);
         while weight > 1e-12 * sums[0] && n < 1e4 {
             add(&mut sums, weight, n / last);

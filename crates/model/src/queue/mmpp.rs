@@ -37,8 +37,8 @@ pub struct MmppM1 {
 
 type Matrix = [[f64; 2]; 2];
 
-/// Maximum number of squarings of the logarithmic reduction. Each squaring doubles the number of levels that the result
-/// includes.
+/// Maximum number of squarings of the logarithmic reduction. Each squaring doubles the largest number of requests that
+/// the result includes.
 const SQUARINGS: usize = 64;
 
 impl Mmpp2 {
@@ -64,7 +64,7 @@ impl Mmpp2 {
     /// It is 1 for a Poisson process.
     pub fn index_of_dispersion(&self, seconds: f64) -> f64 {
         let both = (self.leave[0] + self.leave[1]) * seconds;
-        // (1 − e⁻ˣ)/x, which is 1 at 0.
+        // (1 − e⁻ˣ)/x for x = `both`; its limit at 0 is 1.
         let faded = if both > 0.0 { -(-both).exp_m1() / both } else { 1.0 };
         1.0 + (self.index_of_dispersion_limit() - 1.0) * (1.0 - faded)
     }
@@ -95,8 +95,8 @@ pub fn mmpp_m1(arrivals: &Mmpp2, mean_service: f64) -> Result<MmppM1, ModelError
     let local = [[-(leave[0] + rates[0] + 1.0), leave[0]], [leave[1], -(leave[1] + rates[1] + 1.0)]];
     let first_down = reduce(up, local);
     let growth = product(up, inverse(minus(negated(local), product(up, first_down))));
-    // With 0 requests present, there is no service, so π(0)·(B + R·A2) = 0. B are the rates of transitions without
-    // requests, and A2 those of services. The probabilities sum to 1: Σ π(0)·Rⁿ·1 = 1.
+    // With 0 requests present, there is no service, so π(0)·(B + R·A2) = 0. B has the rates at which the phase changes
+    // without a request, and A2 the rates of services. The probabilities sum to 1: Σ π(0)·Rⁿ·1 = 1.
     let spread = inverse(minus(IDENTITY, growth));
     let flow = plus([[-(leave[0] + rates[0]), leave[0]], [leave[1], -(leave[1] + rates[1])]], growth);
     let ray = if flow[0][0].abs() >= flow[0][1].abs() { [-flow[1][0], flow[0][0]] } else { [-flow[1][1], flow[0][1]] };
@@ -131,9 +131,9 @@ impl MmppM1 {
     }
 }
 
-/// G: for each phase, the probabilities of the phase in which the process first reaches the next lower level. It is
-/// computed by logarithmic reduction. The arguments are the rates of arrivals A0 = `up` and of changes within a level
-/// A1 = `local`. The rates of services A2 are 1.
+/// G: for each phase, the probabilities of the phase in which the number of requests first falls by 1. It is computed
+/// by logarithmic reduction. The arguments are the rates of arrivals A0 = `up`, and A1 = `local`, the rates of changes
+/// that keep the number of requests. The rates of services A2 are 1.
 fn reduce(up: Matrix, local: Matrix) -> Matrix {
     let stay = inverse(negated(local));
     let (mut high, mut low) = (product(stay, up), stay);
@@ -198,8 +198,8 @@ mod tests {
         (a - b).abs() <= tolerance * b.abs()
     }
 
-    /// P(n) of the same process with at most `levels` requests present. The row vectors of the levels satisfy π(n) =
-    /// π(n − 1)·S(n) with S(n) = A0·(−A1 − S(n + 1)·A2)⁻¹. The matrices S are computed from the highest level down.
+    /// P(n) of the same process with at most `levels` requests present. The probabilities of the phases satisfy π(n) =
+    /// π(n − 1)·S(n) with S(n) = A0·(−A1 − S(n + 1)·A2)⁻¹. The matrices S are computed from the largest n down.
     fn truncated(arrivals: &Mmpp2, service: f64, levels: usize) -> Vec<f64> {
         let (rates, leave) = (arrivals.rates.map(|r| r * service), arrivals.leave.map(|r| r * service));
         let up = [[rates[0], 0.0], [0.0, rates[1]]];

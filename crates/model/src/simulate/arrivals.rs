@@ -46,7 +46,7 @@ pub(super) struct Source {
     current: usize,
     /// The end of the current phase, in seconds.
     until: f64,
-    /// Whether the current phase ends before the next arrival.
+    /// Whether the current phase ends before the next arrival would occur.
     switches: bool,
 }
 
@@ -59,7 +59,8 @@ struct Phase {
 }
 
 impl Source {
-    /// Creates the source of a process whose mean rate is `rate` per second, above 0. Errors name the class.
+    /// Creates the arrival process of a class with a mean rate of `rate` requests per second, above 0. Errors name the
+    /// class.
     pub(super) fn new(arrivals: Arrivals, rate: f64, class: &str) -> Result<Source, ModelError> {
         let (phases, random) = match arrivals {
             Arrivals::Poisson => ([Phase { gap: 1.0 / rate, length: f64::INFINITY }; 2], true),
@@ -89,7 +90,7 @@ impl Source {
         Ok(Source { phases, random, current: 0, until: 0.0, switches: false })
     }
 
-    /// Starts at time 0 in a random phase. Returns the time at which [`Source::wake`] must first be called.
+    /// Starts the process at time 0 in a random phase. Returns the time at which [`Source::wake`] must first be called.
     pub(super) fn start(&mut self, rng: &mut impl Rng) -> f64 {
         let [first, second] = self.phases.map(|p| p.length);
         let share = if second.is_finite() { second / (first + second) } else { 0.0 };
@@ -98,8 +99,8 @@ impl Source {
         self.next(0.0, rng)
     }
 
-    /// Advances to `now`, which must be the time that the previous call of `start` or `wake` returned. Returns whether
-    /// a request arrives at `now`, and the time of the next call.
+    /// Advances the process to `now`, which must be the time that the previous call of `start` or `wake` returned.
+    /// Returns whether a request arrives at `now`, and the time of the next call.
     pub(super) fn wake(&mut self, now: f64, rng: &mut impl Rng) -> (bool, f64) {
         let arrives = !self.switches;
         if self.switches {
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn bursts_take_their_share() {
-        // In each period of 100 s, the rate is 5 times the mean for 10 s, and 5/9 of the mean for the rest. So the
+        // The rate is 5 times the mean for 10 s of each period of 100 s, and 5/9 of the mean for the rest. So the
         // variance of the rate is mean² · 16/9.
         let (rate, dispersion) =
             counted(Arrivals::OnOff { ratio: 5.0, share: 0.1, period_s: 100.0 }, 50.0, 1.0, 20_000);

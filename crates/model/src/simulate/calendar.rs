@@ -4,7 +4,7 @@
 //! source with the soonest event in its subtree. A change costs one comparison per level of the tree. The soonest event
 //! is at the root. A source without an event has the time ∞.
 
-/// Time of each event source's next event, in seconds.
+/// The time of each event source's next event, in seconds.
 #[derive(Debug)]
 pub(super) struct Calendar {
     instants: Vec<f64>,
@@ -33,6 +33,7 @@ impl Calendar {
         (self.instants[source], source)
     }
 
+    /// Sets the time of the next event of a source, in seconds; ∞ if it has none.
     pub(super) fn set(&mut self, source: usize, instant: f64) {
         self.instants[source] = instant;
         let mut node = (self.instants.len() + source) / 2;

@@ -6,7 +6,7 @@ use super::world::{SimulatedRequest, World};
 use crate::ModelError;
 use brimful_core::model::Model;
 
-/// One interval of a simulation that is divided into intervals of equal length.
+/// The results of one of the intervals of equal length into which a simulation is divided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationInterval {
     /// The requests that were completed in the interval, in the order of completion.

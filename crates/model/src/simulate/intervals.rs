@@ -32,18 +32,18 @@ use crate::Estimate;
 pub(super) const BATCHES: usize = 32;
 /// Quantile of Student's t distribution for 31 degrees of freedom and two-sided 95 % intervals.
 const STUDENT: f64 = 2.039_513;
-/// Maximum correlation of successive batches that the widening of intervals takes into account. At a larger
-/// correlation, an interval is too short by an unknown amount.
+/// Largest correlation of successive batches for which intervals are widened correctly. At a larger correlation, an
+/// interval is too short by an unknown amount.
 const MAX_CORRELATION: f64 = 0.9;
 
-/// Returns the number of initial slices that are warm-up, and whether the run has settled after the warm-up. Each
-/// series has one value per slice.
+/// Returns the number of slices that are warm-up, and whether the run has settled after the warm-up. A slice is a
+/// period of the run. Each series has one value per slice.
 pub(super) fn warm_up(series: &[Vec<f64>]) -> (usize, bool) {
     let latest = series.iter().map(|values| (warm_up_length(values), values.len() / 2)).max().unwrap_or((0, 0));
     (latest.0, latest.0 < latest.1 || latest.1 == 0)
 }
 
-/// Returns the number of initial values that are warm-up, at most half of the values.
+/// Returns the number of values at the beginning that belong to the warm-up, at most half of the values.
 fn warm_up_length(values: &[f64]) -> usize {
     let mut mean = 0.0;
     let mut squares = 0.0;
@@ -65,8 +65,8 @@ fn warm_up_length(values: &[f64]) -> usize {
     best.1.min(crossing.unwrap_or(best.1))
 }
 
-/// Divides the run without its warm-up into [`BATCHES`] equal parts. If slices remain after the division, the warm-up
-/// becomes longer by these slices.
+/// Divides the slices (periods) of a run without its warm-up into [`BATCHES`] equal parts. If slices remain after the
+/// division, the warm-up becomes longer by these slices.
 pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     let size = (slices.len() - warm_up) / BATCHES;
     if size == 0 {
@@ -144,7 +144,7 @@ pub(super) fn quantiles(
         let value = time(quantile);
         let below = |row: &Vec<u64>| [count_below(row, quantile), row.iter().sum::<u64>() as f64];
         let half_width = ratio(counts.iter().map(below)).and_then(|(share, _)| share.ci95_half_width);
-        // The interval must not extend beyond the observed requests.
+        // The interval must not extend beyond the shortest and the longest observed time.
         let ci95_half_width = half_width
             .filter(|half| share + half < 1.0 && share - half > 0.0)
             .map(|half| (time(at(share + half)) - value).max(value - time(at(share - half))));
@@ -196,8 +196,8 @@ mod tests {
     fn a_ratio_is_that_of_the_sums() {
         let (estimate, correlation) = ratio([[1.0, 1.0], [3.0, 1.0], [1.0, 1.0], [3.0, 1.0]]).unwrap();
         assert_eq!(estimate.value, 2.0);
-        // The deviations of the four values from the mean are −1, 1, −1 and 1. Their variance is 4/3, and the variance
-        // of the mean is 1/3. There is no skewness.
+        // The deviations of the four values from the mean are −1, 1, −1 and 1, so the variance is 4/3, and the variance
+        // of the mean is 1/3. There is no skewness to correct.
         assert!((estimate.ci95_half_width.unwrap() - STUDENT / 3.0f64.sqrt()).abs() < 1e-12);
         assert!((correlation + 0.75).abs() < 1e-12);
         assert!(ratio([[0.0, 0.0]; 4]).is_none());

@@ -23,10 +23,11 @@ use crate::under_load;
 use brimful_core::model::{self, Model, Scheduling, StationKind};
 use brimful_core::number::NumberError;
 
-/// Maximum number of requests present. With more requests, the network is reported as saturated.
+/// Maximum number of requests present. With more requests, the simulation ends with an error: the network is saturated.
 pub(super) const MAX_PRESENT: usize = 1_000_000;
 
-/// Minimum number of interruptions of each station in a run that ends before its limit.
+/// A run has at least about this number of interruptions of each station, unless it reaches its limit of events or
+/// time.
 const MIN_INTERRUPTIONS: f64 = 100.0;
 
 /// A model in the form that the simulation needs.
@@ -50,7 +51,7 @@ pub(super) struct Station {
     /// For each class: demand of a request that finds all servers busy, in seconds.
     pub(super) demands: Vec<f64>,
     /// Additional demand of a request that finds all servers idle, in seconds. If only a share of the servers is idle,
-    /// the additional demand is this share of it.
+    /// the additional demand is this value times the share.
     pub(super) waking: f64,
     /// For each class: the station that the class visits next; `None` after its last station.
     pub(super) next: Vec<Option<usize>>,
@@ -63,7 +64,7 @@ pub(super) struct Station {
 pub(super) struct Interruptions {
     /// Mean time from the end of one interruption to the beginning of the next, in seconds.
     pub(super) between_s: f64,
-    /// Mean length in seconds.
+    /// Mean length of an interruption, in seconds.
     pub(super) length_s: f64,
     /// Draws random lengths with a mean of 1.
     pub(super) sampler: Sampler,
@@ -75,6 +76,7 @@ pub(super) struct Class {
     pub(super) source: Option<Source>,
     /// Number of customers of a closed class; 0 for an open class.
     pub(super) population: u32,
+    /// Mean think time in seconds; 0 for an open class.
     pub(super) think: f64,
     /// Index of the first station that the class visits.
     pub(super) first: usize,
@@ -125,8 +127,8 @@ impl Layout {
         interruptions.map(|it| MIN_INTERRUPTIONS / it.rate()).fold(0.0, f64::max)
     }
 
-    /// The simulated time, in seconds, at which the rounding error of the clock is a thousandth of the shortest
-    /// request.
+    /// Limit of the simulated time, in seconds. At this time, the rounding error of the clock is a thousandth of the
+    /// service of the shortest request.
     pub(super) fn max_time(&self) -> f64 {
         self.classes.iter().map(|c| c.demand).fold(f64::INFINITY, f64::min) * 1e-3 / f64::EPSILON
     }

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The order and the speed of a station's service.
+/// The order in which a station serves requests, and its speed.
 #[derive(Clone, Debug)]
 pub(super) struct Discipline {
     /// Number of requests that can be in service at once; `usize::MAX` for processor sharing and delays.
@@ -96,11 +96,13 @@ impl Queue {
     }
 
     #[inline]
+    /// Number of requests at the station, waiting or in service.
     pub(super) fn present(&self) -> usize {
         self.present
     }
 
     #[cfg(test)]
+    /// Number of requests in service.
     pub(super) fn served(&self) -> usize {
         self.serving.len()
     }

@@ -1,24 +1,25 @@
-//! Recorded sums of a simulation, in slices of equal time. If their number reaches its limit, neighbouring slices are
-//! merged in pairs. So memory is limited for runs of any length. The warm-up is determined when the run is over.
+//! Recorded sums of a simulation, in slices (periods of equal simulated time). If the number of slices reaches its
+//! limit, neighbouring slices are merged in pairs. So memory is limited for runs of any length. The warm-up is
+//! determined when the run is over.
 
 use super::histogram::{Buckets, Histogram};
 use super::layout::Layout;
 use super::world::{Completed, Visits, World};
 
-/// Number of slices at which neighbouring slices are merged in pairs.
+/// When a record has this number of slices (periods of simulated time), neighbouring slices are merged in pairs.
 const MAX_SLICES: usize = 512;
-/// Number of requests from which the initial length of a slice is computed: this number would be completed in it if no
-/// request had to wait.
-const REQUESTS: f64 = 40.0;
+/// Number of requests that would be completed during the first slices if no request had to wait. It determines the
+/// initial length of a slice.
+const REQUESTS_PER_SLICE: f64 = 40.0;
 
-/// Consecutive slices of equal length.
+/// The sums of consecutive periods (slices) of equal length.
 pub(super) struct Record {
     pub(super) slices: Vec<Slice>,
     /// Length of each slice in seconds.
     pub(super) slice_s: f64,
 }
 
-/// The sums that were recorded in one slice of time.
+/// The sums of one slice, which is a period of simulated time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slice {
     /// The completed requests of each class.
@@ -31,7 +32,7 @@ pub(super) struct Slice {
 
 impl Record {
     pub(super) fn new(layout: &Layout, time_s: Option<f64>) -> Record {
-        let preferred = REQUESTS / layout.rate;
+        let preferred = REQUESTS_PER_SLICE / layout.rate;
         // If the limit of time is short, the slices are shorter too, so that there are at least half of [`MAX_SLICES`].
         let slice_s = time_s.map_or(preferred, |time| preferred.min(2.0 * time / MAX_SLICES as f64));
         Record { slices: Vec::with_capacity(MAX_SLICES), slice_s }

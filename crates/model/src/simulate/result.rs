@@ -38,13 +38,13 @@ pub struct Run {
     pub events: u64,
     /// Length of the run in simulated time, including the warm-up, in seconds.
     pub time_s: f64,
-    /// Part of `time_s` that was excluded as warm-up, in seconds.
+    /// Length of the warm-up, in seconds, which is a part of `time_s`. Its requests are not in the results.
     pub warm_up_s: f64,
     /// Whether the network reached its steady state in the first half of the run.
     pub settled: bool,
-    /// Number of batches after the warm-up.
+    /// Number of batches (parts of equal length) into which the run after the warm-up is divided.
     pub batches: usize,
-    /// Length of a batch in seconds.
+    /// Length of a batch (a part of the run after the warm-up), in seconds.
     pub batch_s: f64,
     /// The largest correlation between the mean response times of successive batches, over all classes. Above 0.5, the
     /// intervals are unreliable.
@@ -54,7 +54,7 @@ pub struct Run {
     pub precision: Option<f64>,
     /// The reason why the run ended.
     pub ended: Ended,
-    /// Caveats about the results, and what to do about them.
+    /// Sentences about the limits of the results, and how to improve them.
     pub caveats: Vec<String>,
 }
 
@@ -72,7 +72,8 @@ pub enum Ended {
     Resolution,
 }
 
-/// Correlation of successive batches above which the intervals are reported as unreliable.
+/// If successive batches (parts of the run) have a larger correlation, the confidence intervals are reported as
+/// unreliable.
 const UNRELIABLE_CORRELATION: f64 = 0.5;
 
 /// Computes the result of a finished run.

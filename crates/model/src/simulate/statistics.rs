@@ -1,4 +1,4 @@
-//! The statistics of a run, as ratios of sums over its batches.
+//! The statistics of a run, as ratios of sums over its batches (equal parts of the run after the warm-up).
 
 use super::histogram::Histogram;
 use super::intervals::{batches, quantiles, ratio, warm_up};
@@ -9,7 +9,8 @@ use crate::Estimate;
 use brimful_core::JsonSchema;
 use serde::Serialize;
 
-/// The response time of a class in seconds, from arrival to the end of the last visit, without think time.
+/// Statistics of the response time of a class in seconds, from arrival to the end of the last visit, without think
+/// time.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ResponseTime {
     /// Mean response time.
@@ -49,10 +50,12 @@ impl<'a> RunStatistics<'a> {
         RunStatistics { layout, batches, sums, batch_s, settled, responses }
     }
 
+    /// Whether the network had reached its steady state after the warm-up.
     pub(super) fn settled(&self) -> bool {
         self.settled
     }
 
+    /// Length of a batch, in seconds.
     pub(super) fn batch_s(&self) -> f64 {
         self.batch_s
     }

@@ -37,10 +37,10 @@ pub(super) struct World<'a> {
     /// The times of the next events: at each station, of the thinking customers, of each source of arrivals, and of the
     /// interruptions of each interrupted station.
     calendar: Calendar,
-    /// The queues of the stations. The last queue contains the thinking customers.
+    /// The queues of the stations. Thinking customers are in the last queue.
     queues: Vec<Queue>,
     sources: Vec<Option<Source>>,
-    /// The stations that are interrupted.
+    /// Indices of the stations that have interruptions.
     interrupted: Vec<usize>,
     requests: Vec<Request>,
     free: Vec<u32>,
@@ -68,7 +68,7 @@ struct Request {
 /// Sums over the requests of one class at one station.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Presence {
-    /// The visits since the current slice or interval began.
+    /// The sums of the visits since the current slice (a period of the statistics) began.
     pub(super) visits: Visits,
     present: u32,
     served: u32,
@@ -78,7 +78,7 @@ pub(super) struct Presence {
     until_clock: f64,
 }
 
-/// Visits of one class to one station during a slice.
+/// Sums of the visits of one class to one station during a slice, which is a period of the statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Visits {
     /// Number of visits that ended.
@@ -91,10 +91,12 @@ pub(super) struct Visits {
     pub(super) work: f64,
 }
 
-/// The requests of one class that were completed during a slice, and the sum of their response times.
+/// The completed requests of one class during a slice, which is a period of the statistics.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Completed {
+    /// Number of requests.
     pub(super) count: f64,
+    /// Sum of their response times, in seconds.
     pub(super) seconds: f64,
 }
 
@@ -169,7 +171,7 @@ impl<'a> World<'a> {
         self.events
     }
 
-    /// Extends all sums to the current time.
+    /// Extends all sums over time to the current time.
     pub(super) fn integrate(&mut self) {
         let classes = self.layout.classes.len();
         for (row, queue) in self.presence.chunks_mut(classes).zip(&mut self.queues) {
@@ -358,7 +360,7 @@ impl Presence {
     }
 
     /// Adds the work that the station did until its clock shows `clock`. The clock is reset only when no request is in
-    /// service, so no work is missed.
+    /// service, so the sum is complete.
     #[inline]
     fn integrate_work(&mut self, clock: f64) {
         self.visits.work += f64::from(self.served) * (clock - self.until_clock);

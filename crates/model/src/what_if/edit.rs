@@ -9,7 +9,7 @@
 use super::amount::{Amount, Step};
 use super::change::{Property, Value};
 use crate::ModelError;
-use crate::network::MAX_LEVELS;
+use crate::network::MAX_RATE_MULTIPLIERS;
 use brimful_core::model::{Model, Station};
 
 /// One change, and the parameters to which it applies.
@@ -140,7 +140,7 @@ impl Edit {
         }
         let factor = self.checked("a factor", amount.apply(1.0, number), |f| f > 0.0)?;
         let levels = self.whole("the number of levels", (station.rate_multipliers.len() as f64 * factor).ceil(), 1)?;
-        if levels as usize > MAX_LEVELS {
+        if levels as usize > MAX_RATE_MULTIPLIERS {
             return Err(self.cannot_be("the number of levels", f64::from(levels)));
         }
         let old = std::mem::take(&mut station.rate_multipliers);
