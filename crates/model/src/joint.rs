@@ -24,7 +24,7 @@ pub(crate) fn check(model: &Model) -> Result<(), ModelError> {
         let parted = members.iter().any(|class| class.kind == ClassKind::Closed)
             || total > 0.0 && rates.iter().zip(&joint.shares).any(moved)
             || by_priority && members.iter().any(|class| class.priority != members[0].priority);
-        if parted { Err(error(joint)) } else { Ok(()) }
+        if parted { Err(changed_shares_error(joint)) } else { Ok(()) }
     })
 }
 
@@ -45,7 +45,8 @@ pub(crate) fn indices(joint: &JointDemand, model: &Model) -> Result<(usize, Vec<
     }
 }
 
-pub(crate) fn error(joint: &JointDemand) -> ModelError {
+/// The error that the proportions of classes with a joint demand differ from the measured proportions.
+pub(crate) fn changed_shares_error(joint: &JointDemand) -> ModelError {
     let share = |(class, share): (&String, &f64)| format!("`{class}` {}", percent(*share));
     ModelError::ChangedJointShares {
         station: joint.station.clone(),

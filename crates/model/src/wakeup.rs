@@ -15,14 +15,14 @@
 //!   equations of M/M/m.
 //! - Processor sharing, for exponential service; other distributions make little difference. The mean unfinished work
 //!   is the same as with first come, first served: v at scv = 1. Each request present contributes S seconds to this
-//!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. The response time of such a request is R0 = S0·(S + S0)/(S +
-//!   (1 − λ·S)·S0), as for a request that finds an M/M/1 queue empty (Coffman, Muntz & Trotter, 1970). So N = v/S −
-//!   (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little). This is exact for one exponential server. With S0 = 2·S (4·S), R is
-//!   up to 4 % (6 %) longer for constant service, and up to 3 % shorter for scv = 4. For m servers, the residence time
-//!   beyond service is the mean wait with first come, first served, multiplied by the m-th root of the ratio of these
-//!   two times at one server. The error is then at most 3 % (6 %) for exponential service. The additional residence
-//!   caused by w has two parts: one part is equal for all classes, and the rest is shared among the classes in
-//!   proportion to their demands.
+//!   work, or S0 = S + w·Iᵖ⁻¹ if it found the server idle. The response time of a request that found the server idle is
+//!   R0 = S0·(S + S0)/(S + (1 − λ·S)·S0), as for a request that finds an M/M/1 queue empty (Coffman, Muntz & Trotter,
+//!   1970). So N = v/S − (S0/S − 1)·λ·(1 − U)·R0, and R = N/λ (Little). This is exact for one exponential server. With
+//!   S0 = 2·S (4·S), R is up to 4 % (6 %) longer for constant service, and up to 3 % shorter for scv = 4. For m
+//!   servers, the residence time beyond service is the mean wait with first come, first served, multiplied by the m-th
+//!   root of the ratio of these two times at one server. The error is then at most 3 % (6 %) for exponential service.
+//!   The additional residence time caused by w has two parts: one part is equal for all classes, and the rest is shared
+//!   among the classes in proportion to their demands.
 //!
 //! We know no such formula for priorities, and none for closed classes, whose arrivals do not find the mean state. In
 //! both cases, the mean of the additional time is part of every demand. The simulator always adds the additional time
@@ -39,10 +39,10 @@ use brimful_core::model::{IdleCost, Scheduling, Station, StationKind};
 /// Mean wait in seconds at a first-come-first-served station when the service of each class is exponential. For another
 /// scv, multiply the wait by (1 + scv)/2.
 ///
-/// `demands` are the model's demands at saturation, in seconds by class; `rates` are per second. Without an
-/// [`IdleCost`] above 0, the result is the [`exponential_wait`] with the [`station_demands`]. The wait is infinite at
-/// saturation, and 0 at a delay. Interruptions prolong services here; the wait for interruptions themselves does not
-/// depend on the scv and is not included.
+/// `demands` are the model's demands at saturation, in seconds by class; `rates` are the requests per second by class.
+/// Without an [`IdleCost`] above 0, the result is the [`exponential_wait`] with the [`station_demands`]. The wait is
+/// infinite at saturation, and 0 at a delay. Interruptions prolong services here; the wait for interruptions themselves
+/// does not depend on the scv and is not included.
 pub fn wait_with_idle_cost(station: &Station, demands: &[f64], rates: &[f64]) -> f64 {
     if station.kind == StationKind::Delay {
         return 0.0;
@@ -98,8 +98,8 @@ pub(crate) struct WakeupQueue {
 }
 
 impl WakeupQueue {
-    /// Builds the queue. `saturated` are the demands at saturation, `under_load` the demands under the present load;
-    /// both are divided by 1 − b.
+    /// Builds the queue. `saturated` are the demands at saturation, and `under_load` the demands at the given rates.
+    /// Both are divided by 1 − b, where background work uses the share b of the capacity.
     pub(crate) fn new(servers: u32, max_extra_s: f64, saturated: &[f64], under_load: &[f64], rates: &[f64]) -> Self {
         let visits = || saturated.iter().zip(rates).filter(|(demand, _)| **demand > 0.0);
         let moment = |k: i32| visits().map(|(demand, rate)| rate * demand.powi(k)).sum::<f64>();
@@ -177,7 +177,7 @@ impl WakeupQueue {
             return demand + self.max_extra_s * self.idle[0];
         }
         let mean = work / visits;
-        // The queue as it would be if all requests had the same demand.
+        // The same queue if all requests had the same demand.
         let alike = Self { moments: [visits, work, visits * mean * mean], ..*self };
         let shared = Shared::new(mean, self.max_extra_s, work / self.servers, self.idle[0]);
         let all = mean + self.max_extra_s * self.idle[0] + alike.wait(must_wait) * shared.wait.powf(1.0 / self.servers);

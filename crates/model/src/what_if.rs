@@ -41,7 +41,7 @@ use brimful_core::model::Model;
 use scenario::Variants;
 use serde::Serialize;
 
-/// Options of a what-if.
+/// Options for solving a model and its changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WhatIfOptions {
     /// The method that solves the model.

@@ -15,7 +15,9 @@ const MAX_POINTS: u32 = 100_000;
 /// One number, or a range of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Amount {
-    pub(super) step: Step,
+    /// How the number changes the parameter.
+    pub(super) operation: Operation,
+    /// The unit of the parameter.
     pub(super) unit: Unit,
     first: f64,
     range: Option<Range>,
@@ -23,7 +25,7 @@ pub(super) struct Amount {
 
 /// The operation by which a number changes a parameter of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Operation {
     /// Replaces the parameter: `50`.
     Set,
     /// Multiplies the parameter: `1.5x`.
@@ -63,11 +65,11 @@ struct Range {
 }
 
 impl Amount {
-    /// Parses an amount of a parameter with this unit.
+    /// Parses a number or a range for a parameter with this unit.
     pub(super) fn parse(text: &str, unit: Unit) -> Result<Amount, String> {
         let Some((first, rest)) = text.split_once("..") else {
-            let (step, first) = single(text.trim(), unit)?;
-            return Ok(Amount { step, unit, first, range: None });
+            let (operation, first) = single(text.trim(), unit)?;
+            return Ok(Amount { operation, unit, first, range: None });
         };
         let mut parts = rest.split(':').map(str::trim);
         let last = parts.next().unwrap_or_default();
@@ -79,18 +81,19 @@ impl Amount {
                 _ => return Err(format!("`{part}` is no number of points (2 to {MAX_POINTS}), nor `log`")),
             }
         }
-        let (step, last_number) = single(last, unit)?;
-        let (first_step, first) = with_suffix_of(first.trim(), last, unit)?;
-        if step != first_step {
+        let (operation, last_number) = single(last, unit)?;
+        let (first_operation, first) = with_suffix_of(first.trim(), last, unit)?;
+        if operation != first_operation {
             return Err("the ends of its range are not of one kind: write 1x..2x, +10%..+50% or 10..200".into());
         }
-        let positive = |n: f64| n > 0.0 && matches!(step, Step::Set | Step::Times);
+        let positive = |n: f64| n > 0.0 && matches!(operation, Operation::Set | Operation::Times);
         if log && !(positive(first) && positive(last_number)) {
             return Err("a range by even factors needs ends above 0, like 1x..10x:log".into());
         }
-        Ok(Amount { step, unit, first, range: Some(Range { last: last_number, points, log }) })
+        Ok(Amount { operation, unit, first, range: Some(Range { last: last_number, points, log }) })
     }
 
+    /// Whether the amount is a range of numbers.
     pub(super) fn is_range(&self) -> bool {
         self.range.is_some()
     }
@@ -103,7 +106,7 @@ impl Amount {
     /// All numbers of the amount: one number, or the points of the range from the first to the last.
     pub(super) fn points(&self) -> Vec<f64> {
         let Some(range) = self.range else { return vec![self.first] };
-        let whole = self.unit == Unit::Count && matches!(self.step, Step::Set | Step::Add);
+        let whole = self.unit == Unit::Count && matches!(self.operation, Operation::Set | Operation::Add);
         let steps = (range.last - self.first).abs();
         let points = match range.points {
             None if whole && steps < f64::from(DEFAULT_POINTS) && !range.log => steps as u32 + 1,
@@ -123,48 +126,48 @@ impl Amount {
         numbers
     }
 
-    /// The value of a parameter after the change. `base` is the value before the change, and `number` is the amount, or
-    /// one number of its range.
+    /// The value of a parameter after the change. `base` is its value before the change. `number` is the amount's
+    /// number, or one number of its range.
     pub(super) fn apply(&self, base: f64, number: f64) -> f64 {
-        match self.step {
-            Step::Set => number,
-            Step::Times => base * number,
-            Step::Percent => base * (1.0 + number / 100.0),
-            Step::Add => base + number,
+        match self.operation {
+            Operation::Set => number,
+            Operation::Times => base * number,
+            Operation::Percent => base * (1.0 + number / 100.0),
+            Operation::Add => base + number,
         }
     }
 
     /// Whether the amount multiplies a parameter. The order of such changes does not matter.
     pub(super) fn is_factor(&self) -> bool {
-        matches!(self.step, Step::Times | Step::Percent)
+        matches!(self.operation, Operation::Times | Operation::Percent)
     }
 }
 
 /// Parses the first number of a range. If the number has no unit, it has the unit of the last number. A prefix such as
 /// `k` belongs to the number, not to the unit.
-fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Step, f64), String> {
+fn with_suffix_of(first: &str, last: &str, unit: Unit) -> Result<(Operation, f64), String> {
     let end = last.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |i| i + 1);
     let bare = first.ends_with(|c: char| c.is_ascii_digit() || c == '.');
     let shared = if bare && !["k", "K", "M", "G"].contains(&&last[end..]) { &last[end..] } else { "" };
     single(&format!("{first}{shared}"), unit)
 }
 
-fn single(text: &str, unit: Unit) -> Result<(Step, f64), String> {
+fn single(text: &str, unit: Unit) -> Result<(Operation, f64), String> {
     if let Some(number) = text.strip_suffix(['x', '×']) {
-        return Ok((Step::Times, number_of(number)?));
+        return Ok((Operation::Times, number_of(number)?));
     }
     let signed = text.starts_with(['+', '-', '−']);
     let sign = if signed && !text.starts_with('+') { -1.0 } else { 1.0 };
     let size = text.trim_start_matches(['+', '-', '−']).trim_start();
     if let Some(percent) = size.strip_suffix('%') {
         return match unit {
-            _ if signed => Ok((Step::Percent, sign * number_of(percent)?)),
-            Unit::Share => Ok((Step::Set, number_of(percent)? / 100.0)),
+            _ if signed => Ok((Operation::Percent, sign * number_of(percent)?)),
+            Unit::Share => Ok((Operation::Set, number_of(percent)? / 100.0)),
             _ => Err(format!("`{text}` may mean more or all of it: write +{text} or a factor like 1.3x")),
         };
     }
     let number = plain(size, unit)?;
-    Ok(if signed { (Step::Add, sign * number) } else { (Step::Set, number) })
+    Ok(if signed { (Operation::Add, sign * number) } else { (Operation::Set, number) })
 }
 
 fn plain(text: &str, unit: Unit) -> Result<f64, String> {
@@ -213,11 +216,11 @@ impl fmt::Display for Amount {
 impl Amount {
     /// Writes one of the amount's numbers in the user's notation.
     pub(super) fn fmt_number(&self, f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
-        match self.step {
-            Step::Times => write!(f, "{number}x"),
-            Step::Percent => write!(f, "{number:+}%"),
-            Step::Set => self.fmt_plain(f, number),
-            Step::Add => {
+        match self.operation {
+            Operation::Times => write!(f, "{number}x"),
+            Operation::Percent => write!(f, "{number:+}%"),
+            Operation::Set => self.fmt_plain(f, number),
+            Operation::Add => {
                 f.write_str(if number.is_sign_negative() { "-" } else { "+" })?;
                 self.fmt_plain(f, number.abs())
             }
@@ -241,24 +244,24 @@ impl Amount {
 mod tests {
     use super::*;
 
-    fn amount(text: &str, unit: Unit) -> (Step, f64) {
+    fn amount(text: &str, unit: Unit) -> (Operation, f64) {
         let amount = Amount::parse(text, unit).unwrap();
-        (amount.step, amount.first)
+        (amount.operation, amount.first)
     }
 
     #[test]
     fn numbers_as_people_write_them() {
-        assert_eq!(amount("1.5x", Unit::Factor), (Step::Times, 1.5));
-        assert_eq!(amount("+30%", Unit::Rate), (Step::Percent, 30.0));
-        assert_eq!(amount("-10%", Unit::Time), (Step::Percent, -10.0));
-        assert_eq!(amount("50/s", Unit::Rate), (Step::Set, 50.0));
-        assert_eq!(amount("10k", Unit::Rate), (Step::Set, 10_000.0));
-        assert_eq!(amount("-2ms", Unit::Time), (Step::Add, -0.002));
-        assert_eq!(amount("+1", Unit::Count), (Step::Add, 1.0));
-        assert_eq!(amount("20%", Unit::Share), (Step::Set, 0.2));
-        assert_eq!(amount("128kbps", Unit::BitRate), (Step::Set, 128e3));
-        assert_eq!(amount("10 Mbit/s", Unit::BitRate), (Step::Set, 10e6));
-        assert_eq!(amount("45.5KB", Unit::Size), (Step::Set, 45_500.0));
+        assert_eq!(amount("1.5x", Unit::Factor), (Operation::Times, 1.5));
+        assert_eq!(amount("+30%", Unit::Rate), (Operation::Percent, 30.0));
+        assert_eq!(amount("-10%", Unit::Time), (Operation::Percent, -10.0));
+        assert_eq!(amount("50/s", Unit::Rate), (Operation::Set, 50.0));
+        assert_eq!(amount("10k", Unit::Rate), (Operation::Set, 10_000.0));
+        assert_eq!(amount("-2ms", Unit::Time), (Operation::Add, -0.002));
+        assert_eq!(amount("+1", Unit::Count), (Operation::Add, 1.0));
+        assert_eq!(amount("20%", Unit::Share), (Operation::Set, 0.2));
+        assert_eq!(amount("128kbps", Unit::BitRate), (Operation::Set, 128e3));
+        assert_eq!(amount("10 Mbit/s", Unit::BitRate), (Operation::Set, 10e6));
+        assert_eq!(amount("45.5KB", Unit::Size), (Operation::Set, 45_500.0));
     }
 
     #[test]

@@ -35,11 +35,14 @@ use std::str::FromStr;
 pub struct Change {
     /// Names of the station, the class or both; empty for all of them.
     pub(super) target: String,
+    /// The property that changes, such as the number of servers.
     pub(super) property: Property,
+    /// The new value, or the difference or factor by which the property changes.
     pub(super) value: Value,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
+/// The value of a change: numbers, or an order of service.
 pub(super) enum Value {
     Amount(Amount),
     Scheduling(Scheduling),
@@ -108,6 +111,7 @@ impl Property {
         known.ok_or_else(|| format!("has no property `{text}`: there is {}", listed(text, PROPERTIES.map(|p| p.1))))
     }
 
+    /// The property's name in the user's notation.
     pub(super) fn name(self) -> &'static str {
         PROPERTIES.iter().find(|(property, _)| *property == self).map_or("", |(_, name)| name)
     }
@@ -134,7 +138,7 @@ fn scheduling(text: &str) -> Result<Scheduling, String> {
 }
 
 impl Change {
-    /// The number or range that the change sets; `None` for a change of the order of service.
+    /// The number or the range of numbers; `None` for a change of the order of service.
     pub(super) fn amount(&self) -> Option<&Amount> {
         match &self.value {
             Value::Amount(amount) => Some(amount),

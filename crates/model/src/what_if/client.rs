@@ -13,21 +13,27 @@ use serde::{Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// Clients that send requests of a class over a network link (line). The text begins with the class's name. It has
-/// `speed=` and `size=` (bytes transferred per request, in both directions). It may also have `rtt=` (one round trip
-/// per request), `clients=` (default 1), `think=` (default none), and `link=shared` if all clients share one line.
-/// Numbers may be ranges.
+/// Clients that send requests of a class over a network link. The text begins with the class's name. It has `speed=`
+/// and `size=` (bytes transferred per request, in both directions). It may also have `rtt=` (one round trip per
+/// request), `clients=` (default 1), `think=` (default none), and `link=shared` if all clients share one link. Numbers
+/// may be ranges.
 ///
-/// The clients become a closed class `client`, whose response time includes the line and the round trip.
+/// The clients become a closed class `client`, whose response time includes the time on the link and the round trip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Client {
     /// The class whose requests the clients send.
     pub(super) class: String,
+    /// Speed of the link.
     pub(super) speed: Amount,
+    /// Bytes transferred per request, in both directions.
     pub(super) size: Amount,
+    /// Length of a round trip between the link and the server.
     pub(super) rtt: Option<Amount>,
+    /// Number of clients.
     pub(super) clients: Option<Amount>,
+    /// Think time of the clients.
     pub(super) think: Option<Amount>,
+    /// Whether all clients share one link.
     pub(super) shared: bool,
 }
 

@@ -1,6 +1,6 @@
-//! The results of a model along the ranges of a scenario.
+//! The results of a model for each number of the ranges of a scenario.
 
-use super::amount::{Step, Unit};
+use super::amount::{Operation, Unit};
 use super::scenario::{AxisPoints, Scenario, Variants};
 use crate::ModelError;
 use crate::interruptions::available_share;
@@ -13,7 +13,7 @@ use brimful_core::csv;
 use brimful_core::model::{Model, StationKind};
 use serde::Serialize;
 
-/// The results of a model along one range, or over the grid of two ranges.
+/// The results of a model for each number of one range, or for each pair of numbers of two ranges.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Curve {
     /// The ranges of the scenario, one per axis.
@@ -35,10 +35,10 @@ pub struct Axis {
     pub unit: String,
 }
 
-/// One point of a curve.
+/// The results for one number of each range.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CurvePoint {
-    /// The number on each axis, one per range.
+    /// The number of each range at this point.
     pub x: Vec<f64>,
     /// The steady state at this point; `None` if there is no solution.
     pub steady: Option<Steady>,
@@ -67,8 +67,8 @@ pub struct Steady {
     pub mean_response_time: f64,
 }
 
-/// Solves a model along the ranges of a scenario, or at a single point if there are no ranges. A point has no steady
-/// state if the network is saturated or cannot be solved there.
+/// Solves a model for each number of the scenario's ranges, or once if there are no ranges. A point has no steady state
+/// if the network is saturated or cannot be solved there.
 ///
 /// # Errors
 /// When the model or the scenario is invalid at a point.
@@ -114,6 +114,7 @@ impl Curve {
     }
 }
 
+/// Solves the model of each point of the ranges.
 pub(super) fn along(variants: &Variants, method: Method) -> Result<Curve, ModelError> {
     let mut model = variants.base().clone();
     let point = |x: Vec<f64>| {
@@ -181,9 +182,9 @@ fn unsolved(model: &Model, x: Vec<f64>, why: String) -> Result<CurvePoint, Model
 
 impl Axis {
     fn new(axis: &AxisPoints) -> Axis {
-        let unit = match (axis.amount.step, axis.amount.unit) {
-            (Step::Times, _) => "x",
-            (Step::Percent, _) => "%",
+        let unit = match (axis.amount.operation, axis.amount.unit) {
+            (Operation::Times, _) => "x",
+            (Operation::Percent, _) => "%",
             (_, Unit::Rate) => "1/s",
             (_, Unit::Time) => "s",
             (_, Unit::BitRate) => "bit/s",

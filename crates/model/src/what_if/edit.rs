@@ -6,7 +6,7 @@
 //! factor, the half width of its confidence interval is multiplied by it too. A demand that is set to a value is
 //! assumed to be exact.
 
-use super::amount::{Amount, Step};
+use super::amount::{Amount, Operation};
 use super::change::{Property, Value};
 use crate::ModelError;
 use crate::network::MAX_RATE_MULTIPLIERS;
@@ -18,16 +18,19 @@ pub(super) struct Edit {
     pub(super) text: String,
     /// The target in the user's notation.
     pub(super) target: String,
+    /// The property that the change sets or changes.
     pub(super) property: Property,
+    /// The new value, or the difference or factor by which the parameters change.
     pub(super) given: ChangeValue,
-    pub(super) cells: Vec<Cell>,
+    /// The parameters to which the change applies.
+    pub(super) locations: Vec<ParameterLocation>,
     /// Whether the change applies to the sum of the parameters, such as the total rate of several classes.
     pub(super) total: bool,
 }
 
-/// The location of a parameter in a model.
+/// The station, the class or both to which a parameter of a model belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Cell {
+pub(super) enum ParameterLocation {
     /// A parameter of the station with this index.
     Station(usize),
     /// A parameter of the class with this index.
@@ -36,10 +39,12 @@ pub(super) enum Cell {
     Demand(usize, usize),
 }
 
-/// The value of a change. For a range, `axis` is the index of the axis whose present number is used.
+/// The value of a change. If it is a range, each point of the curve uses another number of it.
 #[derive(Clone, Copy)]
 pub(super) struct ChangeValue {
+    /// A number, a range of numbers, or an order of service.
     pub(super) value: Value,
+    /// Index of the range among the axes of the curve; `None` if the value is not a range.
     pub(super) axis: Option<usize>,
 }
 
@@ -49,25 +54,32 @@ pub(super) struct ClientEdit {
     pub(super) text: String,
     /// Index of the class whose demands are copied to the clients.
     pub(super) like: usize,
+    /// Index of the class that represents the clients.
     pub(super) class: usize,
+    /// Index of the station that represents the link.
     pub(super) link: usize,
     /// Index of the station that represents the round trip; `None` without a round trip.
     pub(super) internet: Option<usize>,
+    /// Speed of the link.
     pub(super) speed: ChangeValue,
+    /// Bytes transferred per request, in both directions.
     pub(super) size: ChangeValue,
+    /// Length of a round trip between the link and the server.
     pub(super) rtt: Option<ChangeValue>,
+    /// Number of clients.
     pub(super) clients: Option<ChangeValue>,
+    /// Think time of the clients.
     pub(super) think: Option<ChangeValue>,
 }
 
 impl Edit {
-    /// Applies the change to the model. `x` has the present number of each axis.
+    /// Applies the change to the model. `x` has the current number of each axis (a range of the scenario).
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let amount = match self.given.value {
             Value::Amount(amount) => amount,
             Value::Scheduling(order) => {
-                for cell in &self.cells {
-                    if let Cell::Station(k) = cell {
+                for location in &self.locations {
+                    if let ParameterLocation::Station(k) = location {
                         model.stations[*k].scheduling = order;
                     }
                 }
@@ -78,18 +90,20 @@ impl Edit {
         if self.total {
             return self.share_out(model, &amount, number);
         }
-        self.cells.iter().try_for_each(|cell| match *cell {
-            Cell::Station(k) if self.property == Property::Speed => self.speed_up(model, k, &amount, number),
-            Cell::Station(k) => self.change_station(&mut model.stations[k], &amount, number),
-            Cell::ModelClass(c) => self.change_class(model, c, &amount, number),
-            Cell::Demand(k, c) => {
+        self.locations.iter().try_for_each(|location| match *location {
+            ParameterLocation::Station(k) if self.property == Property::Speed => {
+                self.speed_up(model, k, &amount, number)
+            }
+            ParameterLocation::Station(k) => self.change_station(&mut model.stations[k], &amount, number),
+            ParameterLocation::ModelClass(c) => self.change_class(model, c, &amount, number),
+            ParameterLocation::Demand(k, c) => {
                 let demand = &mut model.demands[k][c];
                 let (old, new) = (*demand, self.checked("a demand", amount.apply(*demand, number), |_| true)?);
                 *demand = new;
                 if let Some(half) = model.demand_ci95_half_width.get_mut(k).and_then(|row| row.get_mut(c)) {
-                    *half = match amount.step {
-                        Step::Set => 0.0,
-                        Step::Add => *half,
+                    *half = match amount.operation {
+                        Operation::Set => 0.0,
+                        Operation::Add => *half,
                         _ if old > 0.0 => *half * (new / old),
                         _ => 0.0,
                     };
@@ -128,8 +142,8 @@ impl Edit {
         }
     }
 
-    /// Multiplies the servers of a station with rate multipliers by a factor f. Each of f equal parts then has 1/f of
-    /// the load: α'(n) = f·α(n/f).
+    /// Multiplies the servers of a station with rate multipliers α by a factor f. Each of f equal parts of the station
+    /// then has 1/f of the load: α'(n) = f·α(n/f).
     fn multiply(&self, station: &mut Station, amount: &Amount, number: f64) -> Result<(), ModelError> {
         if !amount.is_factor() {
             let name = &station.name;
@@ -168,7 +182,7 @@ impl Edit {
         } else {
             let per_second = amount.apply(interruptions.per_second, number);
             interruptions.per_second = self.checked("the rate of interruptions", per_second, |_| true)?;
-            if amount.step != Step::Add {
+            if amount.operation != Operation::Add {
                 let per_call = if amount.is_factor() { amount.apply(interruptions.per_call, number) } else { 0.0 };
                 interruptions.per_call = self.checked("the rate of interruptions", per_call, |_| true)?;
             }
@@ -208,10 +222,14 @@ impl Edit {
         Ok(())
     }
 
-    /// Changes the total rate of several classes. The new total is divided among them in their present proportions.
+    /// Changes the total rate of several classes. The new total is divided among them in the proportions of their old
+    /// rates.
     fn share_out(&self, model: &mut Model, amount: &Amount, number: f64) -> Result<(), ModelError> {
-        let classes =
-            || self.cells.iter().filter_map(|cell| if let Cell::ModelClass(c) = cell { Some(*c) } else { None });
+        let classes = || {
+            self.locations
+                .iter()
+                .filter_map(|location| if let ParameterLocation::ModelClass(c) = location { Some(*c) } else { None })
+        };
         let present: f64 = classes().filter_map(|c| model.classes[c].rate).sum();
         let wanted = self.checked("the rate", amount.apply(present, number), |_| true)?;
         if present <= 0.0 {
@@ -242,34 +260,35 @@ impl Edit {
     }
 
     /// The parameters to which the change applies.
-    pub(super) fn parameters(&self, model: &Model) -> Vec<(Property, Cell)> {
-        let of = |cell: &Cell| match *cell {
-            Cell::Station(k) if self.property == Property::Speed => {
-                (0..model.classes.len()).map(|c| (Property::Demand, Cell::Demand(k, c))).collect()
+    pub(super) fn parameters(&self, model: &Model) -> Vec<(Property, ParameterLocation)> {
+        let of = |location: &ParameterLocation| match *location {
+            ParameterLocation::Station(k) if self.property == Property::Speed => {
+                (0..model.classes.len()).map(|c| (Property::Demand, ParameterLocation::Demand(k, c))).collect()
             }
-            cell => vec![(self.property, cell)],
+            location => vec![(self.property, location)],
         };
-        self.cells.iter().flat_map(of).collect()
+        self.locations.iter().flat_map(of).collect()
     }
 
     /// Whether the change sets the parameters to a value that does not depend on their previous values.
     pub(super) fn is_set(&self) -> bool {
-        matches!(self.given.value, Value::Amount(amount) if amount.step == Step::Set)
+        matches!(self.given.value, Value::Amount(amount) if amount.operation == Operation::Set)
     }
 
+    /// Whether the change multiplies the parameters.
     pub(super) fn is_factor(&self) -> bool {
         matches!(self.given.value, Value::Amount(amount) if amount.is_factor())
     }
 }
 
-impl Cell {
+impl ParameterLocation {
     /// Describes a property of this station, class or demand in words.
     pub(super) fn name(self, property: Property, model: &Model) -> String {
         let property = property.name();
         match self {
-            Cell::Station(k) => format!("the {property} of station `{}`", model.stations[k].name),
-            Cell::ModelClass(c) => format!("the {property} of class `{}`", model.classes[c].name),
-            Cell::Demand(k, c) => {
+            ParameterLocation::Station(k) => format!("the {property} of station `{}`", model.stations[k].name),
+            ParameterLocation::ModelClass(c) => format!("the {property} of class `{}`", model.classes[c].name),
+            ParameterLocation::Demand(k, c) => {
                 format!("the {property} of class `{}` at station `{}`", model.classes[c].name, model.stations[k].name)
             }
         }
@@ -277,8 +296,7 @@ impl Cell {
 }
 
 impl ChangeValue {
-    /// The number of this value. If the value is a range, its present number is taken from `x`, which has one number
-    /// per axis.
+    /// The number of this value. For a range, it is the current number in `x`, which has one number per axis (range).
     fn number(&self, x: &[f64]) -> f64 {
         match (self.axis, self.value) {
             (Some(axis), _) => x.get(axis).copied().unwrap_or(f64::NAN),
@@ -289,7 +307,8 @@ impl ChangeValue {
 }
 
 impl ClientEdit {
-    /// Adds the clients to the model, after all other changes. `x` has the present number of each axis.
+    /// Adds the clients to the model, after all other changes. `x` has the current number of each axis (a range of the
+    /// scenario).
     pub(super) fn apply(&self, model: &mut Model, x: &[f64]) -> Result<(), ModelError> {
         let fits = |what: &str, value: f64, fits: bool| {
             let problem = || format!("makes {what} {value}, which is not possible: choose another number");

@@ -24,15 +24,15 @@ use brimful_core::slo::Measure;
 use serde::Serialize;
 use std::fmt;
 
-/// An objective, and the greatest load at which it is met.
+/// An objective (an upper limit of a response time or a utilization), and the greatest load at which it is met.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Headroom {
-    /// The objective.
+    /// The objective: an upper limit of a metric.
     pub slo: Slo,
-    /// The objective's metric (a response time or a utilization) at the present load; `None` if a station cannot keep
-    /// up.
+    /// The objective's metric (a response time or a utilization) at the load of the model; `None` if a station cannot
+    /// keep up.
     pub now: Option<f64>,
-    /// Whether the objective is met at the present load.
+    /// Whether the objective is met at the load of the model.
     pub met: bool,
     /// The greatest load at which the objective is met.
     pub until: LoadLimit,
@@ -76,7 +76,7 @@ const SIMULATED_PRECISION: f64 = 1e-3;
 /// Maximum number of bisection steps. Only extremely low or high loads need this number of steps.
 const MAX_STEPS: usize = 200;
 
-/// Maximum time of an exact solution, in seconds, if many networks must be solved.
+/// Maximum time of one exact solution, in seconds, where many networks must be solved.
 const QUICK_SECONDS: f64 = 0.005;
 
 /// If an objective is met with this number of customers, it counts as met at any load.

@@ -51,16 +51,17 @@ pub struct Intervals {
     pub headroom: Vec<Interval90>,
 }
 
-/// The effect of a change: the ratio of each result after the change to the same result before it.
+/// The effect of a change: for each result, the interval of the ratio of its value after the change to that before.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// Ratio of the saturation rates after and before the change.
+    /// Ratio of the saturation rate after the change to that before the change.
     pub saturation_rate: Interval90,
-    /// Ratio of the response times R after and before the change, for each class that existed before. A draw in which a
-    /// station is saturated both before and after the change is excluded.
+    /// Ratio of the response time R after the change to that before the change, for each class that existed before. A
+    /// draw in which a station is saturated both before and after the change is excluded.
     pub response_time: Vec<Interval90>,
 }
 
+/// Confidence intervals before and after a change, and of the ratio of the two.
 pub(super) struct Compared {
     pub(super) before: Intervals,
     pub(super) after: Intervals,
@@ -91,15 +92,15 @@ pub(super) fn compare(
     }))
 }
 
-/// Evaluates `result` for each draw. Returns `None` if no draws were requested, the demands are exact, or each draw
-/// would need a simulation.
+/// Evaluates `result` for random draws of the model's demands. Returns `None` if no draws were requested, the demands
+/// are exact, or each draw would need a simulation.
 fn sample<T>(
     model: &Model,
     options: &WhatIfOptions,
     result: &dyn Fn(&Model) -> Result<T, ModelError>,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let known = model.demand_ci95_half_width.iter().flatten().all(|half| *half == 0.0);
-    // Hundreds of simulations would take too long, and each simulation has a random error of its own.
+    // Hundreds of simulations would take too long, and random errors of each simulation would widen the intervals.
     if known || options.draws == 0 || is_simulated(&Network::unchecked_stability(model)?, options.method) {
         return Ok(None);
     }

@@ -1,6 +1,6 @@
 //! A class that is added to a model: `NAME:rate=50,cpu=2ms,disk1=0.5ms`.
 
-use super::amount::{Amount, Step, Unit};
+use super::amount::{Amount, Operation, Unit};
 use crate::ModelError;
 use serde::{Serialize, Serializer};
 use std::fmt;
@@ -11,16 +11,20 @@ use std::str::FromStr;
 /// demand for each station that the class visits. A demand is a time. With `like=`, it may also be a change of the
 /// other class's demand, such as `1.5x` or `+20%`. Numbers may be ranges.
 ///
-/// The demands are those at the present speed of the stations. If the same scenario changes the speed of a station, the
-/// class's demand there changes too.
+/// The demands are those at the stations' speed before the scenario. If the same scenario changes the speed of a
+/// station, the class's demand there changes too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewClass {
     pub(super) name: String,
     /// The class from which a demand is copied for each station that `demands` does not name.
     pub(super) like: Option<String>,
+    /// Requests per second of an open class.
     pub(super) rate: Option<Amount>,
+    /// Number of customers of a closed class.
     pub(super) population: Option<Amount>,
+    /// Mean think time of a closed class.
     pub(super) think: Option<Amount>,
+    /// Priority of the class; a larger number is more urgent.
     pub(super) priority: Option<Amount>,
     /// The demands, each with the name of its station.
     pub(super) demands: Vec<(String, Amount)>,
@@ -100,7 +104,7 @@ fn item(text: &str) -> Result<(&str, &str), String> {
 /// Parses a number that is not relative to a previous value.
 pub(super) fn absolute(key: &str, value: &str, unit: Unit) -> Result<Amount, String> {
     let amount = Amount::parse(value, unit).map_err(|why| format!("{key}: {why}"))?;
-    if amount.step == Step::Set {
+    if amount.operation == Operation::Set {
         Ok(amount)
     } else {
         Err(format!("`{key}={value}` is relative, but there is no previous value: give an absolute value"))

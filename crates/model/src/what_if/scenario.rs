@@ -1,9 +1,9 @@
-//! Prepares what-ifs: looks up names, checks for contradictions, and builds one model for each point of the ranges.
+//! Prepares a scenario: looks up names, checks for contradictions, and builds one model for each point of the ranges.
 
-use super::amount::{Amount, Step};
+use super::amount::{Amount, Operation};
 use super::change::{Change, Property, Value};
 use super::client::Client;
-use super::edit::{Cell, ChangeValue, ClientEdit, Edit};
+use super::edit::{ChangeValue, ClientEdit, Edit, ParameterLocation};
 use super::names::{class_named, resolve, station_named};
 use super::new_class::{KEYS, NewClass};
 use super::suggestions::listed;
@@ -15,7 +15,7 @@ use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// All changes of a model and additions to it. Their order makes no difference.
+/// All changes of a model: changed parameters, added classes and added clients. Their order makes no difference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Scenario {
     /// Changes of existing stations and classes.
@@ -31,12 +31,13 @@ const MAX_AXES: usize = 2;
 /// Maximum number of points of a curve: with two ranges, the product of their numbers of points.
 const MAX_POINTS: usize = 100_000;
 
-/// The models that a scenario derives from one model: one for each point of its ranges.
+/// The models that a scenario derives from one model: one for each number (or pair of numbers) of its ranges.
 pub(super) struct Variants {
     /// The model with all additions, before the changes.
     base: Model,
     edits: Vec<Edit>,
     clients: Vec<ClientEdit>,
+    /// The ranges of the scenario.
     pub(super) axes: Vec<AxisPoints>,
 }
 
@@ -44,7 +45,9 @@ pub(super) struct Variants {
 pub(super) struct AxisPoints {
     /// The parameter that varies along the range, in the user's notation.
     pub(super) subject: String,
+    /// The range, with its unit.
     pub(super) amount: Amount,
+    /// The numbers of the range, in order.
     pub(super) points: Vec<f64>,
 }
 
@@ -77,7 +80,7 @@ impl Variants {
         Network::unchecked_stability(model)?;
         let mut variants = Variants { base: model.clone(), edits: Vec::new(), clients: Vec::new(), axes: Vec::new() };
         for change in &scenario.changes {
-            let (cells, total) = resolve(change, model)?;
+            let (locations, total) = resolve(change, model)?;
             let axis = change.amount().and_then(|amount| variants.axis(&change.subject(), amount));
             let given = ChangeValue { value: change.value, axis };
             variants.edits.push(Edit {
@@ -85,7 +88,7 @@ impl Variants {
                 target: change.target.clone(),
                 property: change.property,
                 given,
-                cells,
+                locations,
                 total,
             });
         }
@@ -167,16 +170,16 @@ impl Variants {
     /// Checks that changes do not contradict one another. Several changes of one parameter are permitted only if all of
     /// them multiply it. Two changes must not have the same property and target.
     fn check_contradictions(&self) -> Result<(), ModelError> {
-        let mut said: HashMap<(Property, Cell), Vec<&Edit>> = HashMap::new();
+        let mut said: HashMap<(Property, ParameterLocation), Vec<&Edit>> = HashMap::new();
         for edit in &self.edits {
-            for (property, cell) in edit.parameters(&self.base) {
-                let others = said.entry((property, cell)).or_default();
+            for (property, location) in edit.parameters(&self.base) {
+                let others = said.entry((property, location)).or_default();
                 let against = |other: &&&Edit| {
                     let alike = edit.property == other.property && edit.target == other.target;
                     alike || !(edit.is_factor() && other.is_factor())
                 };
                 if let Some(other) = others.iter().find(against) {
-                    let what = cell.name(property, &self.base);
+                    let what = location.name(property, &self.base);
                     let (first, second) = (other.text.clone(), edit.text.clone());
                     return Err(ModelError::Contradiction { first, second, what });
                 }
@@ -192,12 +195,14 @@ impl Variants {
         let mut kept = Vec::new();
         for joint in &self.base.joint_demands {
             let (k, classes) = joint::indices(joint, &self.base)?;
-            let among = |edit: &Edit| classes.iter().filter(|c| edit.cells.contains(&Cell::Demand(k, **c))).count();
+            let among = |edit: &Edit| {
+                classes.iter().filter(|c| edit.locations.contains(&ParameterLocation::Demand(k, **c))).count()
+            };
             let edits = || self.edits.iter().filter(|edit| edit.property == Property::Demand && among(edit) > 0);
             let set: usize = edits().filter(|edit| edit.is_set()).map(among).sum();
             let all_alike = edits().all(|edit| edit.is_set() || among(edit) == classes.len());
             if !all_alike || (set > 0 && set < classes.len()) {
-                return Err(joint::error(joint));
+                return Err(joint::changed_shares_error(joint));
             }
             if set == 0 {
                 kept.push(joint.clone());
@@ -207,12 +212,12 @@ impl Variants {
         Ok(())
     }
 
-    /// Returns an error if a new class would copy a demand that is known only jointly. `station` selects the stations
-    /// whose demands are copied.
+    /// Returns an error if a new class would copy a demand that is known only jointly with other classes. `station`
+    /// selects the stations whose demands are copied.
     fn check_copy(&self, like: usize, station: impl Fn(usize) -> bool) -> Result<(), ModelError> {
         self.base.joint_demands.iter().try_for_each(|joint| {
             let (k, classes) = joint::indices(joint, &self.base)?;
-            if station(k) && classes.contains(&like) { Err(joint::error(joint)) } else { Ok(()) }
+            if station(k) && classes.contains(&like) { Err(joint::changed_shares_error(joint)) } else { Ok(()) }
         })
     }
 
@@ -224,8 +229,9 @@ impl Variants {
         }
         let like = new.like.as_deref().map(|name| class_named(name, model)).transpose().map_err(error)?;
         if let Some(like) = like {
-            let set =
-                |name: &String| new.demands.iter().any(|(given, amount)| given == name && amount.step == Step::Set);
+            let set = |name: &String| {
+                new.demands.iter().any(|(given, amount)| given == name && amount.operation == Operation::Set)
+            };
             self.check_copy(like, |k| !set(&model.stations[k].name))?;
         }
         let kind = if new.rate.is_some() { ClassKind::Open } else { ClassKind::Closed };
@@ -234,18 +240,18 @@ impl Variants {
         let class = ModelClass { name: new.name.clone(), kind, rate, priority, ..ModelClass::default() };
         let c = self.push_class(class, like);
         for (key, amount) in new.amounts() {
-            let (property, cell) = match key {
-                "rate" => (Property::Rate, Cell::ModelClass(c)),
-                "population" => (Property::Population, Cell::ModelClass(c)),
-                "think" => (Property::Think, Cell::ModelClass(c)),
-                "priority" => (Property::Priority, Cell::ModelClass(c)),
+            let (property, location) = match key {
+                "rate" => (Property::Rate, ParameterLocation::ModelClass(c)),
+                "population" => (Property::Population, ParameterLocation::ModelClass(c)),
+                "think" => (Property::Think, ParameterLocation::ModelClass(c)),
+                "priority" => (Property::Priority, ParameterLocation::ModelClass(c)),
                 station => {
                     let k = station_named(station, model)
                         .map_err(|why| error(format!("{why}; and beside stations {}", listed(station, KEYS))))?;
-                    (Property::Demand, Cell::Demand(k, c))
+                    (Property::Demand, ParameterLocation::Demand(k, c))
                 }
             };
-            if new.like.is_none() && amount.step != Step::Set {
+            if new.like.is_none() && amount.operation != Operation::Set {
                 return Err(error(format!(
                     "has `{key}={amount}`, but a new class has no previous value: give a time, or `like=CLASS`"
                 )));
@@ -254,7 +260,14 @@ impl Variants {
             // The edits that add classes and clients are inserted before the changes of existing parameters.
             self.edits.insert(
                 0,
-                Edit { text: text.clone(), target: new.name.clone(), property, given, cells: vec![cell], total: false },
+                Edit {
+                    text: text.clone(),
+                    target: new.name.clone(),
+                    property,
+                    given,
+                    locations: vec![location],
+                    total: false,
+                },
             );
         }
         Ok(())

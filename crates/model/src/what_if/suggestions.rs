@@ -17,8 +17,8 @@ const MAX_SHOWN: usize = 20;
 /// Number of letters of a name that are compared. Further letters are ignored.
 const MAX_COMPARED: usize = 64;
 
-/// The number of letters that must be inserted, removed or changed to convert `a` into `b` (Levenshtein 1966),
-/// regardless of case.
+/// The number of letters that must be inserted, removed or changed to convert `a` into `b` (edit distance; Levenshtein
+/// 1966), regardless of case.
 fn distance(a: &str, b: &str) -> usize {
     let letters = |text: &str| -> Vec<char> { text.chars().flat_map(char::to_lowercase).take(MAX_COMPARED).collect() };
     let (a, b) = (letters(a), letters(b));

@@ -28,7 +28,7 @@ fn every_reference_case_holds() {
     });
 }
 
-/// The model of a reference case.
+/// Builds the model of a reference case (`tests/data/cases.json`).
 pub fn model(case: &Value) -> Model {
     let keys = ["stations", "classes", "demands"].map(|key| (key.to_string(), case[key].clone()));
     let mut model: Model = serde_json::from_value(Value::Object(keys.into_iter().collect())).unwrap();
@@ -40,7 +40,7 @@ pub fn model(case: &Value) -> Model {
     model
 }
 
-/// Solves the model of a reference case. The returned object has all metrics that a case may expect.
+/// Solves the model of a reference case. The returned object has every metric that a case may expect.
 fn network(case: &Value, method: Method) -> Value {
     let model = model(case);
     match solve(&model, method) {
@@ -68,8 +68,8 @@ fn network_answer(model: &Model, solution: &Solution) -> Value {
     answer["saturation_tps"] = json!(solution.saturation_rate);
     // By the utilization law, the capacity of each station is X/U.
     let capacity = |u: &Vec<f64>| rate / u.iter().sum::<f64>();
-    // In the mixed model of Menascé et al. (CMG 1999), the response time of a client includes its link and the server,
-    // but not the Internet.
+    // The paper (Menascé et al., CMG 1999) excludes the Internet from a client's response time, but not the link and
+    // the server.
     let stays = |name: &str| model.stations.iter().position(|s| s.name == name).map(|k| &solution.residence[k]);
     if let (Some(client), Some(internet)) = (model.classes.iter().position(|c| c.name == "client"), stays("internet")) {
         answer["client_response_server_plus_link"] = json!(solution.response_time[client] - internet[client]);

@@ -31,7 +31,8 @@ pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
 }
 
 /// Relative errors of `method`, compared with the exact solution, in 300 random networks with at most `servers` servers
-/// at a station. Returns the mean and the largest error of the throughputs X, and then of the response times R.
+/// at a station. Returns the mean and the largest error of the throughputs X, followed by those of the response times
+/// R.
 fn errors(method: Method, servers: u32) -> [(f64, f64); 2] {
     let mut runner = TestRunner::deterministic();
     let models: Vec<Model> =
@@ -139,7 +140,7 @@ proptest! {
         turned.classes.rotate_left(1);
         turned.demands.iter_mut().for_each(|row| row.rotate_left(1));
         let (one, other) = (solve(&model, method).unwrap(), solve(&turned, method).unwrap());
-        // Exact solutions may differ by rounding errors, and solutions by a fixed point by its tolerance.
+        // Exact solutions differ only by rounding errors. Solutions by a fixed point differ by its tolerance.
         let tolerance = if method == Method::Exact || method == Method::Seidmann { 1e-9 } else { 1e-4 };
         for c in 0..classes {
             let c2 = (c + classes - 1) % classes;
@@ -198,7 +199,7 @@ proptest! {
         }
         let mut plain = solve(&model, Method::Exact).unwrap();
         let mut counted = solve(&same, Method::Exact).unwrap();
-        // Utilization is not compared, because the second model divides it by another number of servers.
+        // Utilization is not compared, because the two models divide it by different numbers of servers.
         plain.utilization.clear();
         counted.utilization.clear();
         agree(&plain, &counted, 1e-9)?;
@@ -302,7 +303,7 @@ fn any_method() -> impl Strategy<Value = Method> {
     prop_oneof![Just(Method::Auto), Just(Method::Erlang), closed_methods()]
 }
 
-/// Closed models with added open classes, which use a share of the capacity.
+/// Closed models with added open classes, which use a part of the capacity.
 fn mixed_models() -> impl Strategy<Value = Model> {
     (closed_models(4), prop::collection::vec(0.0..1.0f64, 1..3), 0.05..0.9).prop_flat_map(|(model, rates, load)| {
         let rows = prop::collection::vec(prop::collection::vec(0.01..1.0f64, rates.len()), model.stations.len());
@@ -322,7 +323,7 @@ fn mixed_models() -> impl Strategy<Value = Model> {
     })
 }
 
-/// Mixed models where the order of service matters.
+/// Mixed models with stations where the order of service matters.
 fn ordered_models() -> impl Strategy<Value = Model> {
     let orders = prop::collection::vec((0..4u8, 0.0..4.0f64), 4);
     (mixed_models(), orders, prop::collection::vec(0..3u32, 6)).prop_map(|(mut model, orders, priorities)| {

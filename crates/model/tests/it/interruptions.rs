@@ -1,4 +1,4 @@
-//! Interruptions of stations: formulas against the simulator, limits, changes, and invalid documents.
+//! Interruptions of stations: formulas compared with the simulator, limits, changes, and invalid documents.
 
 use brimful_core::model::{ClassKind, IdleCost, Interruptions, Model, ModelClass, Scheduling, Station, StationKind};
 use brimful_model::{
@@ -31,7 +31,7 @@ fn closed(population: u32, think: f64) -> ModelClass {
     ModelClass { name: "closed".into(), kind: ClassKind::Closed, population, think, ..ModelClass::default() }
 }
 
-/// A model of one station, where requests of all classes have the same demand.
+/// A model of one station, where requests of all classes need [`DEMAND`] seconds.
 fn model(station: Station, classes: Vec<ModelClass>) -> Model {
     let demands = vec![vec![DEMAND; classes.len()]];
     Model { stations: vec![station], classes, demands, ..Model::default() }
@@ -74,7 +74,7 @@ fn one_server_in_order_of_arrival_is_white_and_christie() {
     }
 }
 
-/// The error of 4 % is several times the simulated half widths, which are at most 2 %.
+/// The tolerance of 4 % is several times the simulated half widths, which are at most 2 %.
 #[test]
 fn the_simulator_agrees_at_one_server_also_in_percentiles() {
     for (it, scv, load) in [
@@ -116,8 +116,8 @@ fn the_simulator_agrees_at_several_servers() {
     }
 }
 
-/// The wait for interruptions is the same for all classes in the order of arrival. Under processor sharing, long
-/// requests are delayed more; with priorities, less urgent ones.
+/// Service in the order of arrival: the wait for interruptions is the same for all classes. Under processor sharing,
+/// long requests are delayed more; with priorities, less urgent ones.
 #[test]
 fn the_simulator_agrees_for_several_classes() {
     for order in [Scheduling::Fcfs, Scheduling::Ps, Scheduling::Priority, Scheduling::Preemptive] {
@@ -135,8 +135,8 @@ fn the_simulator_agrees_for_several_classes() {
     }
 }
 
-/// A customer that never thinks is never elsewhere, so it always finds the station running. A customer that thinks for
-/// long finds an interruption with the probability σ, and its rest.
+/// A customer that never thinks is never elsewhere, so it always finds the station running. A customer with long think
+/// times finds an interruption with the probability σ, and waits for the rest of it.
 #[test]
 fn one_customer_has_the_exact_response_time() {
     let it = interruptions(5.0, 0.02);
@@ -156,7 +156,7 @@ fn one_customer_has_the_exact_response_time() {
     }
 }
 
-/// `auto` simulates. The approximations have the right limits: few customers, and the capacity.
+/// The method `auto` simulates. The approximations are right for one customer, and for the capacity.
 #[test]
 fn closed_networks_are_simulated_and_approximated() {
     let it = interruptions(5.0, 0.02);
@@ -188,7 +188,7 @@ fn closed_networks_are_simulated_and_approximated() {
 fn interruptions_per_call_follow_the_throughput_of_closed_classes() {
     let it = Interruptions { per_call: 0.01, ..interruptions(0.0, 0.02) };
     let model = model(cpu(1, 1.0, it), vec![closed(20, 0.0)]);
-    // 1 ms of service and 0.2 ms of interruptions per call.
+    // Each call needs 1 ms of service and causes 0.2 ms of interruptions.
     for method in [Method::Linearizer, Method::Auto] {
         let throughput = solve(&model, method).unwrap().throughput[0];
         assert!((throughput * 0.0012 - 1.0).abs() < 0.02, "{method}: {throughput}");
@@ -229,8 +229,8 @@ fn a_station_that_is_never_interrupted_is_solved_as_before() {
     }
 }
 
-/// Very short and frequent interruptions act like a slower server; very rare ones act on few requests, but by their
-/// whole length.
+/// Very short and frequent interruptions act like a slower server. Very rare and long interruptions delay few requests,
+/// each by a large part of the interruption.
 #[test]
 fn frequent_short_interruptions_are_lost_capacity_and_rare_long_ones_are_waits() {
     for classes in [vec![open(600.0)], vec![closed(7, 0.01)]] {
@@ -272,7 +272,7 @@ fn a_saturated_station_is_named_with_its_limit() {
     assert!((saturation_rate / limit - 1.0).abs() < 1e-9);
 }
 
-/// Idle servers are idle only between interruptions.
+/// Servers are idle only between interruptions.
 #[test]
 fn interrupted_servers_may_also_have_to_wake_up() {
     let idle_cost = Some(IdleCost { seconds: 0.0005, power: 1 });

@@ -33,7 +33,7 @@ fn open(rates: &[f64]) -> Vec<ModelClass> {
     rates.iter().enumerate().map(class).collect()
 }
 
-/// The model with the same mix of classes. Its load is the share `load` of its saturation rate.
+/// Scales the rates of the model to the share `load` of its saturation rate. The mix of classes is unchanged.
 fn loaded(mut model: Model, load: f64) -> Model {
     let (limit, _) = saturation_rate(&model).unwrap();
     let total: f64 = model.classes.iter().filter_map(|c| c.rate).sum();
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// Numbers, many of which no valid document contains.
+/// Numbers of which many are invalid in a document.
 fn invalid_number() -> impl Strategy<Value = f64> {
     let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN_POSITIVE, 5e-324, 0.0, -0.0, -1.0, 1.0];
     prop_oneof![2 => any::<f64>(), 2 => prop::sample::select(odd.to_vec()), 6 => 0.0..1e6f64]

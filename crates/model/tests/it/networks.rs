@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// Generates the network with the number `number`. Open, closed and mixed networks alternate.
+/// Generates a random network from the seed `number`. Open, closed and mixed networks alternate.
 ///
 /// Processor sharing and delays have any distribution of service times. At FCFS stations, service times are exponential
 /// with the same mean for all classes. Stations have one to four servers, speeds that depend on the load, or background
@@ -83,8 +83,8 @@ fn load(model: &mut Model, share: f64) {
     }
 }
 
-/// Errors of throughputs, response times and numbers of requests present. An error is the simulated value minus the
-/// exact value, in units of the simulation's standard error.
+/// Errors of simulated throughputs, response times and numbers of requests present. An error is the simulated value
+/// minus the exact value, in units of the simulation's standard error.
 pub fn errors(model: &Model, found: &Simulation, method: Method) -> Result<Vec<f64>, ModelError> {
     let exact = solve(model, method)?;
     let error = |figure: Estimate, truth: f64| {

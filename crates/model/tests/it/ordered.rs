@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// The kinds of the classes in a network.
+/// Whether the classes of a network are open, closed or mixed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Open,
@@ -15,7 +15,7 @@ enum Kind {
     Mixed,
 }
 
-/// Generates the network with the number `number`. It has one to three stations; at the first station, the order of
+/// Generates a random network from the seed `number`. It has one to three stations; at the first station, the order of
 /// service matters. Its two or three classes have demands between 1 and 50 s. Open classes use 30 to 85 % of the
 /// busiest station, and 18 to 51 % in mixed networks.
 fn network(number: u64, kind: Kind, orders: &[Scheduling]) -> Model {
@@ -56,8 +56,8 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
 }
 
 /// Relative errors of the solver's mean response times, compared with a long simulation. Classes without a response
-/// time in the simulation are left out. Of each difference, only the part outside the simulation's confidence interval
-/// counts.
+/// time in the simulation are excluded. An error is the distance from the simulation's confidence interval, 0 inside
+/// it.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

@@ -62,8 +62,7 @@ fn with_the_faster_cpu_it_saturates_at_183() {
 
 #[test]
 fn first_come_first_served_would_have_been_another_server() {
-    // Under processor sharing, class 4 takes 6.58 s (Erlang's C). Under FCFS, class 4 waits no longer than the other
-    // classes.
+    // Processor sharing: class 4 takes 6.58 s (Erlang's C). FCFS: class 4 waits no longer than the other classes.
     let mut model = server(1.0);
     let sharing = solve_open(&model, Method::Erlang).unwrap().response_time[3];
     model.stations[0].scheduling = Scheduling::Fcfs;

@@ -41,7 +41,7 @@ fn mm1_in_order_of_arrival_is_exponential() {
 
 #[test]
 fn mmm_in_order_of_arrival_matches_its_formula() {
-    // The response time of M/M/m: P(R > t) = e^−μt·(1 + C·(1 − e^−(m − 1 − a)μt)/(m − 1 − a)).
+    // The response time of M/M/m with Erlang's C: P(R > t) = e^−μt·(1 + C·(1 − e^−(m − 1 − a)μt)/(m − 1 − a)).
     let (m, a) = (4.0, 3.2);
     let model = one(Scheduling::Fcfs, 4, 1.0, &[(32.0, 0.1)]);
     for t in [0.05, 0.2, 0.6_f64] {
@@ -54,7 +54,7 @@ fn mmm_in_order_of_arrival_matches_its_formula() {
 
 #[test]
 fn constant_service_matches_erlangs_formula() {
-    // M/D/1, A. K. Erlang (1909): P(W ≤ t) = (1 − ρ)·Σ (λ(kD − t))ᵏ/k!·e^(−λ(kD − t)), k = 0..=t/D.
+    // The wait W of M/D/1 (Erlang 1909): P(W ≤ t) = (1 − ρ)·Σ (λ(kD − t))ᵏ/k!·e^(−λ(kD − t)), k = 0..=t/D.
     let model = one(Scheduling::Fcfs, 1, 0.0, &[(7.0, 0.1)]);
     for t in [0.05, 0.13, 0.36] {
         let (mut sum, mut factorial) = (0.0, 1.0);
@@ -76,7 +76,7 @@ fn shared_mm1_has_the_variance_of_coffman_muntz_and_trotter() {
         let solution = solve(&model, Method::Auto).unwrap();
         let times = response_distributions(&model, &solution).unwrap();
         let mean = 0.1 / (1.0 - rho);
-        // The second moment is ∫ 2t·P(R > t) dt.
+        // The second moment of the response time is ∫ 2t·P(R > t) dt.
         let step = mean / 50.0;
         let at = |i: u32| (f64::from(i) + 0.5) * step;
         let square: f64 = (0..4000).map(|i| 2.0 * at(i) * (1.0 - times.share_within(None, at(i))) * step).sum();

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-/// The solvers of each crate. The crate for access logs checks `log_characterization`.
+/// For each crate, the solvers whose cases it checks. The crate for access logs checks `log_characterization`.
 const SOLVERS: [(&str, &[&str]); 4] = [
     (
         "model",
@@ -29,7 +29,7 @@ const SOLVERS: [(&str, &[&str]); 4] = [
     ("none", &["log_characterization"]),
 ];
 
-/// Compares `answer` with the expected result of every reference case for the solvers of the crate `crate_name`.
+/// Compares the results of `answer` with the expected results of all reference cases of the crate `crate_name`.
 pub fn check_reference_cases(crate_name: &str, answer: impl Fn(&Value) -> Value) {
     let cases = cases();
     assert!(cases.len() >= 53, "only {} cases", cases.len());

@@ -125,7 +125,7 @@ fn background_slows_the_servers() {
 
 #[test]
 fn priorities_match_cobhams_formula() {
-    // Two classes with ρ = 0.3 and ρ = 0.4. The last class is more urgent.
+    // Two open classes of different priority, with ρ = 0.3 and ρ = 0.4. The last class is more urgent.
     let classes = |urgent: f64, other: f64| {
         vec![ModelClass { priority: 7, ..open(other) }, ModelClass { priority: 3, ..open(urgent) }]
     };
@@ -199,8 +199,8 @@ fn bursts_cost_what_the_matrix_geometric_solution_says() {
 
 #[test]
 fn periodic_bursts_match_their_queue() {
-    // The rate is twice the mean for the first half of every 6 s, and then 0. So half of the time, the queue is M/M/1
-    // with ρ = 0.8, almost in its steady state.
+    // The rate is twice the mean for the first half of every 6 s, and then 0. So half of the time, the queue is an
+    // M/M/1 with ρ = 0.8, almost in its steady state.
     let bursts = Arrivals::OnOff { ratio: 2.0, share: 0.5, period_s: 6.0 };
     let options = SimulationOptions { arrivals: vec![bursts], ..events(3_000_000) };
     let found = run(&one(station(Scheduling::Fcfs, 1, 1.0), 400.0, 0.001), &options);
@@ -297,7 +297,7 @@ fn a_run_ends_when_its_time_is_over() {
 #[test]
 fn warm_up_is_left_out() {
     // All 200 customers begin by thinking, for 100 s on average. In the steady state, a third of the customers is at
-    // the delay of 50 s.
+    // the delay station, whose delay is 50 s.
     let delay = Station { kind: StationKind::Delay, ..Station::default() };
     let model = Model {
         stations: vec![delay],
@@ -318,7 +318,7 @@ fn the_scv_of_an_fcfs_station_is_that_of_each_class() {
         demands: vec![vec![0.005, 0.1]],
         ..Model::default()
     };
-    // Even if the service time of each class is constant, E[D²] = (40·0.005² + 5·0.1²)/45: all requests together have
+    // The service time of each class is constant, so E[D²] = (40·0.005² + 5·0.1²)/45. All requests together then have
     // an scv of 3.68.
     let constant = (40.0 * 0.005f64.powi(2) + 5.0 * 0.1f64.powi(2)) / 2.0 / 0.3;
     for scv in [0.0, 1.0, 2.0] {
@@ -342,7 +342,7 @@ fn a_saturated_network_is_an_error() {
         }
         other => panic!("{other}"),
     }
-    // A customer without think time that always interrupts the other requests uses the whole server.
+    // A customer without think time has the higher priority, so it uses the whole server.
     let greedy = Model {
         stations: vec![station(Scheduling::Preemptive, 1, 1.0)],
         classes: vec![ModelClass { priority: 1, ..open(1000.0) }, closed(1, 0.0)],

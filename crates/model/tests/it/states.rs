@@ -1,7 +1,7 @@
 //! Compares the exact solvers with the definition of the solution: a sum over all states of a network (Baskett, Chandy,
 //! Muntz & Palacios, 1975).
 //!
-//! The logarithms of the weights are used, state by state. The tests share no code with the crate.
+//! The sum adds the logarithms of the states' weights. The tests share no code with the crate.
 
 use crate::closed::{closed_class, delay, queue};
 use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
@@ -96,7 +96,7 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
 
 #[test]
 fn hundreds_of_servers_shared_with_open_classes_do_not_overflow() {
-    // The weights of the open classes exceed the range of f64.
+    // With 200 servers, the weights of the open classes exceed the range of `f64`.
     let open = ModelClass { name: "o".into(), rate: Some(1.0), ..ModelClass::default() };
     let model = Model {
         stations: vec![queue("threads", 200), queue("disk", 1)],
@@ -146,7 +146,7 @@ impl Truth {
     }
 }
 
-/// Sums over all states: the weights, divided by e^top, and the numbers of requests present, multiplied by these
+/// Sums over all states: of their weights, divided by e^top, and of the numbers of requests present times these
 /// weights.
 struct Sum {
     top: f64,

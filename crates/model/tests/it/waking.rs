@@ -30,7 +30,7 @@ fn one(station: Station, rate: f64) -> Model {
     }
 }
 
-/// A model with one station, whose servers must be woken up. The load uses the share `utilization` of the capacity that
+/// A model of one station, whose servers must be woken up. The load uses the share `utilization` of the capacity that
 /// background work leaves.
 fn at(station: Station, utilization: f64) -> Model {
     let (cost, free) = (station.idle_cost.unwrap(), 1.0 - station.background);
@@ -66,7 +66,7 @@ fn one_server_is_welchs() {
             let utilization = rate * first / (1.0 - rate * (DEMAND - first));
             assert!((solution.utilization[0][0] / utilization - 1.0).abs() < 1e-9, "{rate} {seconds}");
             // The mean wait is λE[S²]/2 divided by 1 − λS. A share 1 − U of all requests finds the server idle and
-            // takes `first` seconds on average.
+            // takes `first` seconds on average; the others take [`DEMAND`].
             let square = 4.0 * ((1.0 - utilization) * first * first + utilization * DEMAND * DEMAND);
             let response = utilization / rate + rate * square / 2.0 / (1.0 - rate * DEMAND);
             assert!((solution.response_time[0] / response - 1.0).abs() < 1e-9, "{rate} {seconds}: {solution:?}");

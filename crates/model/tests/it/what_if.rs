@@ -61,7 +61,7 @@ fn terminals() -> Model {
 
 #[test]
 fn the_papers_faster_cpu() {
-    // For the change from 168 MHz to 250 MHz, Menascé et al. (CMG 1999) print "0.592 s" and "183 tps".
+    // For the change of the CPU from 168 MHz to 250 MHz, Menascé et al. (CMG 1999) print "0.592 s" and "183 tps".
     let found = ask(&server(1.0), &["CPU.demand=0.672x"]);
     let after = found.after.unwrap();
     let class4 = after.solution.as_ref().unwrap().response_time[3];
@@ -199,7 +199,7 @@ fn background_is_an_amount_of_work() {
     assert!(close(apply(&model, &["cpu.servers=4"]).stations[0].background, 0.1));
     let both = ["cpu.background=30%", "cpu.speed=2x"];
     assert_eq!(apply(&model, &both).stations[0].background, 0.3, "an explicit background is not scaled by the speed");
-    // The amount of background work does not change, so a second server adds its whole capacity.
+    // The amount of background work does not change. So a second server adds its whole capacity for requests.
     let left = |m: &Model| f64::from(m.stations[0].servers) * (1.0 - m.stations[0].background);
     assert!(
         close(left(&apply(&model, &["cpu.servers=2"])) - left(&model), 1.0),
@@ -298,7 +298,7 @@ fn documents_say_what_was_asked_and_found() {
     assert_eq!(json["after"]["stations"][0]["station"], "CPU");
 }
 
-/// Changes of [`server`] that do not contradict one another.
+/// Changes of [`server`], no two of which contradict each other.
 const CHANGES: [&str; 8] = [
     "CPU.speed=1.3x",
     "CPU.demand=0.9x",

@@ -5,8 +5,8 @@ use crate::paper::server;
 use brimful_core::model::Model;
 use brimful_model::{Interval90, Method, Scenario, WhatIf, WhatIfOptions, what_if};
 
-/// Gives all demands of the model a 95 % interval with the relative half width `share`.
-fn known_to(mut model: Model, share: f64) -> Model {
+/// Sets the 95 % confidence interval of each demand of the model to the relative half width `share`.
+fn with_intervals(mut model: Model, share: f64) -> Model {
     model.demand_ci95_half_width =
         model.demands.iter().map(|row| row.iter().map(|demand| demand * share).collect()).collect();
     model
@@ -24,7 +24,7 @@ fn width(interval: Interval90) -> f64 {
 
 #[test]
 fn intervals_contain_the_results_of_the_means() {
-    let found = ask(&known_to(server(0.8), 0.05), &["CPU.speed=1.2x"], 400);
+    let found = ask(&with_intervals(server(0.8), 0.05), &["CPU.speed=1.2x"], 400);
     for results in [&found.before, found.after.as_ref().unwrap()] {
         let (intervals, solution) = (results.intervals.as_ref().unwrap(), results.solution.as_ref().unwrap());
         let holds =
@@ -39,7 +39,8 @@ fn intervals_contain_the_results_of_the_means() {
 
 #[test]
 fn quantiles_of_a_single_demand_match_their_formula() {
-    // With one class at one station, the saturation rate is 1/D, and its 5 % quantile is 1/(D + 1.645·σ).
+    // With one class at one station, the saturation rate is 1/D. Its 5 % quantile is 1/(D + 1.645·σ), where σ is the
+    // standard error of D.
     let mut model = server(1.0);
     model.classes.truncate(1);
     model.stations.truncate(1);
@@ -54,7 +55,7 @@ fn quantiles_of_a_single_demand_match_their_formula() {
 
 #[test]
 fn a_ratio_is_more_precise_than_the_figures() {
-    let found = ask(&known_to(server(0.8), 0.1), &["CPU.speed=1.05x"], 400);
+    let found = ask(&with_intervals(server(0.8), 0.1), &["CPU.speed=1.05x"], 400);
     let effect = found.effect.unwrap();
     let saturation = effect.saturation_rate;
     assert!((saturation.lower.unwrap() - 1.05).abs() < 1e-9 && (saturation.upper.unwrap() - 1.05).abs() < 1e-9);
@@ -66,7 +67,7 @@ fn a_ratio_is_more_precise_than_the_figures() {
 
 #[test]
 fn an_interval_with_saturated_draws_is_unbounded() {
-    let found = ask(&known_to(server(1.0), 0.1), &[], 400).before.intervals.unwrap();
+    let found = ask(&with_intervals(server(1.0), 0.1), &[], 400).before.intervals.unwrap();
     assert!(found.unstable_share > 0.05 && found.unstable_share < 0.6, "{found:?}");
     assert!(found.response_time.iter().all(|r| r.lower.is_some() && r.upper.is_none()), "{found:?}");
     assert!(found.saturation_rate.upper.is_some());
@@ -74,7 +75,7 @@ fn an_interval_with_saturated_draws_is_unbounded() {
 
 #[test]
 fn the_same_seed_gives_the_same_and_another_nearly() {
-    let model = known_to(server(0.8), 0.1);
+    let model = with_intervals(server(0.8), 0.1);
     let asked = |seed| {
         let options = WhatIfOptions { seed, ..WhatIfOptions::default() };
         what_if(&model, &Scenario::default(), &options).unwrap().before.intervals.unwrap()
@@ -86,7 +87,9 @@ fn the_same_seed_gives_the_same_and_another_nearly() {
 
 #[test]
 fn without_intervals_there_are_none() {
-    for (model, draws) in [(server(1.0), 400), (known_to(server(1.0), 0.0), 400), (known_to(server(1.0), 0.1), 0)] {
+    for (model, draws) in
+        [(server(1.0), 400), (with_intervals(server(1.0), 0.0), 400), (with_intervals(server(1.0), 0.1), 0)]
+    {
         let found = ask(&model, &["CPU.speed=2x"], draws);
         assert!(found.before.intervals.is_none() && found.effect.is_none());
     }
@@ -94,24 +97,24 @@ fn without_intervals_there_are_none() {
 
 #[test]
 fn closed_and_mixed_networks_have_them_too() {
-    let found = ask(&known_to(terminals(), 0.1), &["users.population=40"], 50);
+    let found = ask(&with_intervals(terminals(), 0.1), &["users.population=40"], 50);
     let (before, after) = (found.before.intervals.unwrap(), found.after.unwrap().intervals.unwrap());
     assert!(before.response_time[0].upper < after.response_time[0].upper);
-    let ranged = ask(&known_to(terminals(), 0.1), &["cpu.speed=1x..2x:3"], 50);
+    let ranged = ask(&with_intervals(terminals(), 0.1), &["cpu.speed=1x..2x:3"], 50);
     assert!(ranged.before.intervals.is_some() && ranged.curve.is_some());
 }
 
 #[test]
 fn the_requested_method_is_used() {
     let options = WhatIfOptions { method: Method::Seidmann, draws: 20, ..WhatIfOptions::default() };
-    let found = what_if(&known_to(server(0.8), 0.01), &Scenario::default(), &options).unwrap().before;
+    let found = what_if(&with_intervals(server(0.8), 0.01), &Scenario::default(), &options).unwrap().before;
     let class4 = found.solution.unwrap().response_time[3];
     let interval = found.intervals.unwrap().response_time[3];
     assert!(interval.lower.unwrap() < class4 && class4 < interval.upper.unwrap(), "{class4} {interval:?}");
 }
 
-/// Two classes at one station. Their demands are 10 ms ± 2 ms each, and the errors of the demands have this
-/// correlation.
+/// Two classes at one station. Each demand is 10 ms ± 2 ms. `correlation` is the correlation of the errors of the two
+/// demands.
 fn pair(correlation: f64) -> Model {
     let mut model = server(1.0);
     model.stations.truncate(1);
@@ -134,8 +137,8 @@ fn correlated_errors_add_up_or_cancel() {
     let [[opposed, opposed_after], [independent, _], [alike, alike_after]] =
         [-1.0, 0.0, 1.0].map(|correlation| width_at(correlation, &[&change]));
     assert!(opposed < 1e-9, "opposite errors of the two demands cancel: {opposed}");
-    // After the change, the first class has three times its rate. Opposite errors e and −e then give the mean demand
-    // the error (3·e − e)/4 = e/2. Equal errors e give it the error e both before and after the change.
+    // After the change, the first class has three times its rate. Opposite errors e and −e then cause the error (3·e −
+    // e)/4 = e/2 of the mean demand. Equal errors e cause the error e both before and after the change.
     assert!((opposed_after / alike - 0.5).abs() < 0.05 && (alike_after / alike - 1.0).abs() < 0.05, "{opposed_after}");
     assert!((alike / independent - 2f64.sqrt()).abs() < 0.1, "{alike} {independent}");
 }
