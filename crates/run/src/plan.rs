@@ -177,7 +177,7 @@ impl RunPlan {
             _ => 0,
         };
         let shard = self.options.fleet.shard.unwrap_or(Shard::WHOLE);
-        shard.share(connections).min(shard.share(self.options.load.calls))
+        shard.item_count(connections).min(shard.item_count(self.options.load.calls))
     }
 
     /// The limits that end the load: the length of the window in which load is offered, and the number of calls.

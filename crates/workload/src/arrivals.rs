@@ -8,11 +8,11 @@
 //!
 //! | process | ticks | rate curve |
 //! |---|---|---|
-//! | [`ArrivalProcess::Constant`] | even | steady |
-//! | [`ArrivalProcess::Poisson`] | exponential | steady |
+//! | [`ArrivalProcess::Constant`] | even | constant |
+//! | [`ArrivalProcess::Poisson`] | exponential | constant |
 //! | [`OnOff`] | even | a burst at the start of every period |
 //! | [`Mmpp`] | exponential | rate depends on the state of a two-state Markov chain |
-//! | [`ArrivalProcess::Uniform`] | uniform | steady |
+//! | [`ArrivalProcess::Uniform`] | uniform | constant |
 //! | [`Steps`] | even | a cycle of constant rates |
 //! | [`ArrivalProcess::Fgn`], [`ArrivalProcess::Pareto`] | exponential | self-similar, with a [`Hurst`] parameter |
 //! | [`Arrivals::stages`] | even or exponential | linear pieces |
@@ -57,7 +57,7 @@ pub enum ArrivalProcess {
     Poisson,
     /// `uniform:SPREAD`: independent gaps, uniformly distributed within mean · (1 ± SPREAD).
     Uniform(f64),
-    /// `steps:RATE@TIME,…`: a cycle of constant rates.
+    /// `steps:RATE@TIME,…`: a repeated sequence of constant rates, each with its duration.
     Steps(Steps),
     /// `onoff:RATIO,SHARE[,PERIOD]`: a burst at the start of every period (Banga & Druschel 1997).
     OnOff(OnOff),
@@ -70,11 +70,11 @@ pub enum ArrivalProcess {
 }
 
 /// Maximum average number of pieces of the rate curve per call. The search for the next arrival visits every piece, so
-/// with more pieces per call, the generator would be late.
+/// with more pieces per call, calls would be sent late.
 const MAX_PIECES_PER_CALL: f64 = 20_000.0;
 
 impl ArrivalProcess {
-    /// Returns an error if the rate curve changes so often, compared with the rate of calls, that calls would be late.
+    /// Returns an error if the process changes its rate so often, compared with `rate`, that calls would be sent late.
     fn check(&self, rate: f64) -> Result<(), ArrivalsError> {
         let pieces_per_s = match self {
             ArrivalProcess::Constant
@@ -110,8 +110,8 @@ impl Arrivals {
     pub fn new(process: ArrivalProcess, rate: Rate, seed: u64) -> Result<Arrivals, ArrivalsError> {
         let rate = rate.0;
         process.check(rate)?;
-        // The curve has a random stream of its own, so the ticks do not depend on how many random numbers the curve
-        // draws.
+        // The rate curve has a random stream of its own. So the other random numbers do not depend on how many numbers
+        // the curve draws.
         let curve_rng = || rng(seed, 3);
         let curve = match process {
             ArrivalProcess::Constant | ArrivalProcess::Poisson | ArrivalProcess::Uniform(_) => Curve::Steady(rate),
@@ -133,8 +133,8 @@ impl Arrivals {
 
     /// Arrivals whose rate follows `stages`. In each stage, the rate changes linearly from the previous stage's rate
     /// (`start` for the first stage) to the stage's own rate. There are no calls after the last stage. With
-    /// [`ArrivalProcess::Constant`], calls are evenly spaced. With [`ArrivalProcess::Poisson`], they are a Poisson
-    /// process.
+    /// [`ArrivalProcess::Constant`], the gaps between calls follow the rate exactly. With [`ArrivalProcess::Poisson`],
+    /// the calls are a Poisson process.
     ///
     /// # Errors
     /// [`ArrivalsError::StagesWithProcess`] for any other process, [`ArrivalsError::EmptyStages`] if no call is due in
@@ -159,8 +159,8 @@ impl Arrivals {
         Arrivals::from_parts(Ticks::even(), Curve::Trace(trace, speed))
     }
 
-    /// Skips `n` calls. Even ticks are skipped in one step. Random gaps are drawn one by one, because a tick is the sum
-    /// of all gaps before it.
+    /// Skips `n` calls. Evenly spaced calls are skipped in one step. Random gaps are drawn one by one, because a due
+    /// time depends on the sum of all gaps before it.
     pub(crate) fn skip_calls(&mut self, n: u64) {
         let Some(all_but_last) = n.checked_sub(1) else { return };
         match &mut self.ticks {
@@ -180,12 +180,12 @@ impl Arrivals {
         Arrivals { ticks, curve, last: Nanos::ZERO }
     }
 
-    /// The time at which an open load of these arrivals ends. It is the end of the window, or the time at which one
-    /// more call than `extent` permits would be due, whichever is earlier. Up to that time, even arrivals keep their
-    /// rate exactly. A Poisson process of n calls keeps its rate on average, because n divided by the sum of n + 1 gaps
-    /// is an unbiased estimate of the rate.
-    pub fn end_time(mut self, extent: WorkloadLimits) -> Nanos {
-        let WorkloadLimits { window, calls } = extent;
+    /// The time at which an open load of these arrivals ends. It is the end of the load's window, or the time at which
+    /// one more call than `limits` permits would be due, whichever is earlier. Up to that time, even arrivals keep
+    /// their rate exactly. A Poisson process of n calls keeps its rate on average, because n divided by the sum of n +
+    /// 1 gaps is an unbiased estimate of the rate.
+    pub fn end_time(mut self, limits: WorkloadLimits) -> Nanos {
+        let WorkloadLimits { window, calls } = limits;
         if calls == u64::MAX {
             return window;
         }
@@ -219,14 +219,14 @@ impl Iterator for Arrivals {
             Curve::Steps(pieces) => Nanos::from_secs_f64(pieces.time_at_area(tick)?),
             Curve::Trace(trace, speed) => trace.due_time(tick as usize, *speed)?,
         };
-        // Where two pieces of the curve meet, rounding may yield a due time that is one nanosecond before the previous
-        // call.
+        // Where two pieces of the rate curve meet, rounding may yield a due time that is one nanosecond before that of
+        // the previous call.
         self.last = self.last.max(due);
         Some(self.last)
     }
 }
 
-/// The ticks: areas under the rate curve at which calls are due, on average one per unit of area.
+/// The values of the area under the rate curve at which calls are due (ticks), on average one per unit of area.
 #[derive(Clone, Debug)]
 enum Ticks {
     /// Ticks at the areas 0, 1, 2…; because they are counted by an integer, they do not drift.
@@ -268,7 +268,7 @@ impl Ticks {
     }
 }
 
-/// The rate curves. Each one returns the time at which the area under it reaches a given value.
+/// The rate curve λ(t) of a process. Each variant computes the time at which the area under it reaches a given value.
 #[derive(Clone, Debug)]
 enum Curve {
     Steady(f64),
@@ -307,7 +307,7 @@ mod tests {
         let moments = Moments::from_values(&gaps).unwrap();
         let mean = moments.mean();
         let variance = moments.population_variance();
-        // The variance of a uniform distribution over an interval of this width is width²/12.
+        // The variance of a uniform distribution over an interval of width w is w²/12.
         assert!((mean / 0.1 - 1.0).abs() < 0.01 && (variance / (0.01 / 12.0) - 1.0).abs() < 0.05, "{mean} {variance}");
         let mut part = Arrivals::new(ArrivalProcess::Uniform(0.5), Rate(10.0), 3).unwrap();
         part.skip_calls(7);
@@ -332,7 +332,7 @@ mod tests {
         let variance = moments.population_variance();
         let covariance =
             gaps.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum::<f64>() / gaps.len() as f64;
-        // Each tolerance is five standard errors. The standard errors of n exponential gaps are 1/√n for the relative
+        // Each tolerance is five standard errors. For n exponential gaps, the standard errors are 1/√n for the relative
         // mean, √8/√n for the squared coefficient of variation, and 1/√n for the autocorrelation.
         let five = 5.0 / (n as f64).sqrt();
         assert!((mean * 1000.0 - 1.0).abs() < five, "mean gap {mean}");

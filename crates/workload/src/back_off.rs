@@ -1,6 +1,6 @@
 //! Determines how long the users of a closed load wait after failed calls.
 //!
-//! If a server is down, each refusal takes only some microseconds. A user that called again immediately would cause a
+//! If a server is down, it refuses a connection within microseconds. A user that called again immediately would cause a
 //! busy loop. So a user whose connection attempt failed waits: 10 ms after the first failure, and twice as long after
 //! each further failure, up to a second. A user whose established connection was lost waits only from the fourth loss
 //! in a row, and only if no call of its shard was answered in the meantime. So these waits do not reduce the load on a
@@ -14,9 +14,9 @@ use brimful_core::{End, Nanos, Outcome};
 use rand::RngExt;
 use rand_pcg::Pcg64;
 
-/// Upper bound of the wait after the first failure. The bound doubles with each further failure.
+/// Upper bound of the wait after a user's first failed call. The bound doubles with each further failure.
 const FIRST_WAIT: Nanos = Nanos::from_millis(10);
-/// Upper bound of every wait.
+/// Upper bound of a user's wait after any number of failures.
 const MAX_WAIT: Nanos = Nanos::from_secs(1);
 /// Number of connections in a row that a user may lose before it begins to wait between calls.
 const FREE_LOSSES: u8 = 3;
@@ -53,7 +53,7 @@ impl BackOff {
                 self.answered_at = Some(outcome.at);
                 (Nanos::ZERO, 0)
             }
-            // These calls already lasted until their timeout or until the end of the run, so no further wait is needed.
+            // These calls lasted until their timeout or until the end of the run, so no further wait is needed.
             End::Abandoned | End::TimedOut | End::Unfinished { .. } => (Nanos::ZERO, failures),
             End::Refused | End::ClientLimited(_) | End::TlsFailed { sent: false, .. } => self.fail(failures, 0),
             _ if self.answered_at.is_some_and(|at| at >= outcome.due) => (Nanos::ZERO, 0),

@@ -15,11 +15,12 @@ use brimful_core::{CallSpec, Nanos, NextCall, Outcome, SessionId, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One shard of a closed workload in bursts.
+/// One shard (part of the load) of a closed workload whose clients send bursts of calls.
 #[derive(Clone, Debug)]
 pub struct ClosedBursts<C = Mix> {
     groups: Vec<Group>,
-    /// For each group that may begin a burst: the due time of the burst, and the index of the group in `groups`.
+    /// For each group whose think time is over or in progress: the due time of its next burst, and its index in
+    /// `groups`.
     ready: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// The burst whose calls are being passed to the engine; `None` between bursts.
     burst: Option<Burst>,
@@ -35,8 +36,8 @@ pub struct ClosedBursts<C = Mix> {
 #[derive(Clone, Copy, Debug)]
 struct Group {
     clients: u32,
-    /// Number of calls of the latest burst that have not been answered. This includes calls that were not passed to the
-    /// engine yet.
+    /// Number of calls of the group's latest burst that have not been answered. This includes calls that were not
+    /// passed to the engine yet.
     unanswered: u32,
     /// Number of bursts in a row whose calls failed.
     failures: u8,
@@ -59,7 +60,7 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
         size: u32,
         think: Nanos,
         chooser: C,
-        extent: WorkloadLimits,
+        limits: WorkloadLimits,
         shard: Shard,
     ) -> ClosedBursts<C> {
         let size = u64::from(size.max(1));
@@ -77,8 +78,8 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
             chooser,
             think,
             shard,
-            window: extent.window,
-            calls_left: shard.share(extent.calls),
+            window: limits.window,
+            calls_left: shard.item_count(limits.calls),
         }
     }
 
@@ -95,7 +96,7 @@ impl<C: Iterator<Item = CallSpec>> ClosedBursts<C> {
     }
 
     fn place(&self, session: SessionId) -> u32 {
-        // A single shard does not need the division, which would take longer than all other work for an outcome.
+        // A single shard does not need the division, which takes longer than all other work for an outcome.
         if self.shard.count == 1 { session.0 } else { (u64::from(session.0) / self.shard.count) as u32 }
     }
 
@@ -156,8 +157,8 @@ mod tests {
 
     const FOREVER: WorkloadLimits = WorkloadLimits { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn bursts(clients: u64, size: u32, think: Nanos, extent: WorkloadLimits, shard: Shard) -> ClosedBursts {
-        ClosedBursts::new(clients, size, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    fn bursts(clients: u64, size: u32, think: Nanos, limits: WorkloadLimits, shard: Shard) -> ClosedBursts {
+        ClosedBursts::new(clients, size, think, Mix::new(&[1.0], 0).unwrap(), limits, shard)
     }
 
     fn ended(call: CallSpec, at: Nanos) -> Outcome {
@@ -165,7 +166,8 @@ mod tests {
         Outcome { call, due: Nanos::ZERO, at, end, bytes_sent: 1, bytes_received: 1 }
     }
 
-    /// The calls that are due at `now`, each with its session and due time.
+    /// Takes the calls that are due at `now` from the workload. Returns the session, the due time and the request of
+    /// each.
     fn due(workload: &mut ClosedBursts, now: Nanos) -> Vec<(u32, Nanos, CallSpec)> {
         let mut calls = Vec::new();
         while let NextCall::Due { due, call } = workload.next(now, calls.len()) {
@@ -182,8 +184,7 @@ mod tests {
         let sessions = |calls: &[(u32, Nanos, CallSpec)]| calls.iter().map(|call| (call.0, call.1)).collect::<Vec<_>>();
         assert_eq!(sessions(&first), [(0, ms(0)), (0, ms(0)), (0, ms(0)), (1, ms(5)), (1, ms(5))]);
         assert_eq!(workload.next(ms(5), 5), NextCall::WaitForOutcome);
-        // The last call of the first burst is answered first; the burst ends with the answer to its last unanswered
-        // call.
+        // The answers arrive in another order than the calls. The burst ends with the last answer.
         for (nth, at) in [(2, ms(6)), (0, ms(7)), (3, ms(8))] {
             workload.on_outcome(&ended(first[nth].2, at));
         }
@@ -213,11 +214,11 @@ mod tests {
 
     #[test]
     fn shards_share_groups_and_calls() {
-        let extent = WorkloadLimits { calls: 103, ..FOREVER };
+        let limits = WorkloadLimits { calls: 103, ..FOREVER };
         let mut sessions = Vec::new();
         let mut calls = 0;
         for shard in Shard::WHOLE.split(3) {
-            let mut workload = bursts(50, 8, Nanos::ZERO, extent, shard);
+            let mut workload = bursts(50, 8, Nanos::ZERO, limits, shard);
             let (mut now, mut first) = (Nanos::ZERO, true);
             loop {
                 let burst = due(&mut workload, now);

@@ -8,10 +8,10 @@ use brimful_core::{CallSpec, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-/// The clients of a closed workload that belong to one shard, and the calls that they make.
+/// One shard (part of the load) of a closed workload.
 #[derive(Clone, Debug)]
 pub struct ClosedWorkload<C = Mix> {
-    /// The times at which thinking clients make their next calls.
+    /// The times at which thinking clients will make their next calls.
     ready: BinaryHeap<Reverse<Nanos>>,
     /// Number of failures in a row of each client whose last call failed. The key is the due time of the client's next
     /// call.
@@ -24,10 +24,10 @@ pub struct ClosedWorkload<C = Mix> {
 }
 
 impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
-    /// Creates the clients that belong to this shard, out of `clients` in the whole load. Each client thinks for
-    /// `think` between an answer and its next call. The first calls are spread evenly over one think time, so that the
-    /// clients do not all call at the same time.
-    pub fn new(clients: u64, think: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> ClosedWorkload<C> {
+    /// Creates the clients that belong to this shard. All shards together have `clients` clients. Each client thinks
+    /// for `think` between an answer and its next call. The first calls are spread evenly over one think time, so that
+    /// the clients do not all call at the same time.
+    pub fn new(clients: u64, think: Nanos, chooser: C, limits: WorkloadLimits, shard: Shard) -> ClosedWorkload<C> {
         let first_due = |client: u64| (u128::from(think.0) * u128::from(client) / u128::from(clients.max(1))) as u64;
         let own_clients = (0..clients).filter(|client| client % shard.count == shard.index);
         ClosedWorkload {
@@ -36,8 +36,8 @@ impl<C: Iterator<Item = CallSpec>> ClosedWorkload<C> {
             back_off: BackOff::new(0, shard),
             chooser,
             think,
-            window: extent.window,
-            calls_left: shard.share(extent.calls),
+            window: limits.window,
+            calls_left: shard.item_count(limits.calls),
         }
     }
 
@@ -88,8 +88,8 @@ mod tests {
 
     const FOREVER: WorkloadLimits = WorkloadLimits { window: Nanos::from_secs(3600), calls: u64::MAX };
 
-    fn closed(clients: u64, think: Nanos, extent: WorkloadLimits, shard: Shard) -> ClosedWorkload {
-        ClosedWorkload::new(clients, think, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+    fn closed(clients: u64, think: Nanos, limits: WorkloadLimits, shard: Shard) -> ClosedWorkload {
+        ClosedWorkload::new(clients, think, Mix::new(&[1.0], 0).unwrap(), limits, shard)
     }
 
     fn ended(at: Nanos) -> Outcome {
@@ -137,15 +137,15 @@ mod tests {
 
     #[test]
     fn shards_share_clients_and_calls() {
-        let extent = WorkloadLimits { calls: 103, ..FOREVER };
-        let per_shard = Shard::WHOLE.split(4).map(|s| run(closed(10, Nanos::ZERO, extent, s), Nanos(1), 1000).len());
+        let limits = WorkloadLimits { calls: 103, ..FOREVER };
+        let per_shard = Shard::WHOLE.split(4).map(|s| run(closed(10, Nanos::ZERO, limits, s), Nanos(1), 1000).len());
         assert_eq!(per_shard.collect::<Vec<_>>(), [26, 26, 26, 25]);
     }
 
     #[test]
     fn it_ends_with_the_window() {
-        let extent = WorkloadLimits { window: Nanos::from_millis(25), calls: u64::MAX };
-        let due = run(closed(1, Nanos::from_millis(9), extent, Shard::WHOLE), Nanos::from_millis(1), 100);
+        let limits = WorkloadLimits { window: Nanos::from_millis(25), calls: u64::MAX };
+        let due = run(closed(1, Nanos::from_millis(9), limits, Shard::WHOLE), Nanos::from_millis(1), 100);
         assert_eq!(due.len(), 3);
     }
 

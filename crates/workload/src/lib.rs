@@ -26,9 +26,9 @@ pub use s_clients::SClients;
 pub use sessions::{Scripts, Sessions, read_session_log};
 pub use streamed::{DueCall, StreamedWorkload};
 
-/// Chooses the requests of a schedule, one for each call, in the order of the schedule.
+/// A sequence of requests, one for each call of a schedule.
 pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
-    /// Skips `n` calls, which other shards make.
+    /// Skips `n` calls, which other shards (parts of the load) make.
     fn skip_calls(&mut self, n: u64) {
         for _ in 0..n {
             self.next();
@@ -36,7 +36,7 @@ pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
     }
 }
 
-/// A part of a schedule: shard `index` of `count`.
+/// One of several parts into which a schedule of calls is split, such as one per thread: part `index` of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     /// Index of the shard, from 0.
@@ -49,14 +49,14 @@ impl Shard {
     /// The only shard of a schedule that is not split.
     pub const WHOLE: Shard = Shard { index: 0, count: 1 };
 
-    /// Splits the calls of this shard among `n` shards. Other shards of the schedule may be split into other numbers of
+    /// Splits the calls of this shard into `n` shards. Other shards of the schedule may be split into other numbers of
     /// parts.
     pub fn split(self, n: u64) -> impl Iterator<Item = Shard> {
         (0..n).map(move |part| Shard { index: self.index + self.count * part, count: self.count * n })
     }
 
-    /// How many of the items 0 to `n` − 1 belong to this shard. Item `i` belongs to shard `i mod count`.
-    pub fn share(self, n: u64) -> u64 {
+    /// Number of the items 0 to `n` − 1 that belong to this shard. Item `i` belongs to shard `i mod count`.
+    pub fn item_count(self, n: u64) -> u64 {
         n / self.count + u64::from(self.index < n % self.count)
     }
 }

@@ -19,7 +19,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Mix {
     slots: Arc<Slots>,
-    /// For each class, the number of its next call; unused for classes that are not numbered.
+    /// For each class, the number of its next call. It is used only for numbered classes, whose requests are generated
+    /// from this number.
     next: Vec<Cell<u64>>,
     /// Difference between the numbers of two successive calls of a class: the number of shards with schedules of their
     /// own.
@@ -28,16 +29,17 @@ pub struct Mix {
 }
 
 /// The tables from which requests are drawn; all shards share them. A slot is one possible result of a draw. A numbered
-/// class has one slot, and any other class has one slot per request. Slots are in the order of the classes and, within
-/// a class, of its requests.
+/// class, whose requests are generated from a number, has one slot. Any other class has one slot per request. Slots are
+/// in the order of the classes and, within a class, of its requests.
 #[derive(Debug)]
 struct Slots {
     shares: AliasTable,
     /// The only possible call; `None` if several calls are possible.
     only: Option<CallSpec>,
-    /// Index of each class's first slot. Because there are usually few classes, this list stays in the CPU cache.
+    /// Index of each class's first slot (possible result of a draw). Because there are usually few classes, this list
+    /// stays in the CPU cache.
     first: Vec<u32>,
-    /// Whether each class is numbered.
+    /// Whether each class is numbered: its requests are generated from a number, not drawn.
     numbered: Vec<bool>,
 }
 
@@ -63,7 +65,7 @@ impl Mix {
         Mix::drawing(shares, (0..shares.len() as u32).collect(), vec![false; shares.len()], seed)
     }
 
-    /// The mix of all requests of a workload. The workload's files must have been read.
+    /// The mix of all requests of a workload. The files that the workload names must have been read.
     ///
     /// # Errors
     /// [`MixError::Shares`] if no request can be drawn.
@@ -92,8 +94,8 @@ impl Mix {
         self
     }
 
-    /// Returns the call that the random number `u` selects. `u` is uniformly distributed on [0, 1). In a numbered
-    /// class, this is the class's next call.
+    /// Returns the call that the random number `u` selects. `u` is uniformly distributed on [0, 1). If the class
+    /// generates its requests from numbers, this is the class's next call.
     pub(crate) fn call_at(&self, u: f64) -> CallSpec {
         let slot = self.slots.shares.index_at(u);
         let class = self.slots.class(slot);
@@ -122,7 +124,7 @@ impl Mix {
 }
 
 impl Slots {
-    /// The class to which a slot belongs.
+    /// The class to which a slot (a possible result of a draw) belongs.
     fn class(&self, slot: usize) -> ClassId {
         let classes_up_to_slot = self.first.partition_point(|first| *first as usize <= slot);
         ClassId(classes_up_to_slot.saturating_sub(1) as u16)
@@ -131,8 +133,8 @@ impl Slots {
 
 impl Chooser for Mix {
     /// Skips all calls in one step if possible. This works because each call uses one random number, and the random
-    /// number generator can skip numbers. If there are several slots and a class is numbered, calls are drawn one by
-    /// one to count those of the class.
+    /// number generator can skip numbers. If the mix has several slots and a numbered class, calls are drawn one by one
+    /// to count those of the class.
     fn skip_calls(&mut self, n: u64) {
         let has_one_slot = self.slots.shares.len() == 1;
         if !has_one_slot && self.slots.numbered.contains(&true) {

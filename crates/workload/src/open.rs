@@ -3,24 +3,24 @@
 use crate::{Arrivals, Chooser, Mix, Shard, WorkloadLimits};
 use brimful_core::{CallSpec, Nanos, NextCall, Workload};
 
-/// One shard of an open workload.
+/// One shard (part of the load) of an open workload.
 #[derive(Clone, Debug)]
 pub struct OpenWorkload<C = Mix> {
     arrivals: Arrivals,
     chooser: C,
     shard: Shard,
-    extent: WorkloadLimits,
-    /// Index, in the whole schedule, of the call that this shard makes after `head`.
+    limits: WorkloadLimits,
+    /// Index, in the schedule of all shards, of the call that this shard makes after `head`.
     index: u64,
     /// This shard's next call and its due time; `None` after the last call.
     head: Option<(Nanos, CallSpec)>,
 }
 
 impl<C: Chooser> OpenWorkload<C> {
-    /// Creates shard `shard` of a schedule. `arrivals`, `chooser` and `extent` must be the same for all shards of the
+    /// Creates shard `shard` of a schedule. `arrivals`, `chooser` and `limits` must be the same for all shards of the
     /// schedule.
-    pub fn new(arrivals: Arrivals, chooser: C, extent: WorkloadLimits, shard: Shard) -> OpenWorkload<C> {
-        let mut open = OpenWorkload { arrivals, chooser, shard, extent, index: shard.index, head: None };
+    pub fn new(arrivals: Arrivals, chooser: C, limits: WorkloadLimits, shard: Shard) -> OpenWorkload<C> {
+        let mut open = OpenWorkload { arrivals, chooser, shard, limits, index: shard.index, head: None };
         open.head = open.next_after(shard.index);
         open
     }
@@ -32,13 +32,13 @@ impl<C: Chooser> OpenWorkload<C> {
 
     /// This shard's next call. Before it, `others` calls of other shards are skipped.
     fn next_after(&mut self, others: u64) -> Option<(Nanos, CallSpec)> {
-        if self.index >= self.extent.calls {
+        if self.index >= self.limits.calls {
             return None;
         }
         self.arrivals.skip_calls(others);
         self.chooser.skip_calls(others);
-        let head = self.arrivals.next().filter(|due| *due < self.extent.window).zip(self.chooser.next());
-        self.index = if head.is_some() { self.index.saturating_add(self.shard.count) } else { self.extent.calls };
+        let head = self.arrivals.next().filter(|due| *due < self.limits.window).zip(self.chooser.next());
+        self.index = if head.is_some() { self.index.saturating_add(self.shard.count) } else { self.limits.calls };
         head
     }
 }
@@ -64,11 +64,11 @@ mod tests {
     use brimful_core::workload::Stage;
     use proptest::prelude::*;
 
-    fn open(arrivals: &Arrivals, seed: u64, extent: WorkloadLimits, shard: Shard) -> OpenWorkload {
-        OpenWorkload::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), extent, shard)
+    fn open(arrivals: &Arrivals, seed: u64, limits: WorkloadLimits, shard: Shard) -> OpenWorkload {
+        OpenWorkload::new(arrivals.clone(), Mix::new(&[1.0, 2.0], seed).unwrap(), limits, shard)
     }
 
-    /// Arrivals of every kind, at about `rate` calls per second.
+    /// Arrivals of the process number `kind`, at about `rate` calls per second.
     fn arrivals(kind: usize, rate: f64, seed: u64) -> Arrivals {
         const PROCESSES: [&str; 6] =
             ["constant", "poisson", "onoff:4,10%,20ms", "mmpp:4,10%,2ms", "selfsimilar:0.8", "selfsimilar:0.8,pareto"];
@@ -101,16 +101,16 @@ mod tests {
             kind in 0usize..9, seed: u64, threads in prop::collection::vec(1u64..4, 1..4), rate in 1f64..1e5, calls in 0u64..500,
         ) {
             let arrivals = arrivals(kind, rate, seed);
-            let extent = WorkloadLimits { window: Nanos::from_millis(100), calls };
-            let whole = drain(open(&arrivals, seed, extent, Shard::WHOLE));
+            let limits = WorkloadLimits { window: Nanos::from_millis(100), calls };
+            let whole = drain(open(&arrivals, seed, limits, Shard::WHOLE));
             let mut parts: Vec<_> =
-                shards(&threads).flat_map(|shard| drain(open(&arrivals, seed, extent, shard))).collect();
+                shards(&threads).flat_map(|shard| drain(open(&arrivals, seed, limits, shard))).collect();
             parts.sort_unstable();
             let mut sorted = whole.clone();
             sorted.sort_unstable();
             prop_assert_eq!(parts, sorted);
             prop_assert!(whole.is_sorted_by_key(|(due, _)| *due) && whole.len() as u64 <= calls);
-            prop_assert!(whole.iter().all(|(due, _)| *due < extent.window));
+            prop_assert!(whole.iter().all(|(due, _)| *due < limits.window));
         }
     }
 
@@ -118,11 +118,11 @@ mod tests {
     /// the other calls one by one would never finish.
     #[test]
     fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
-        let extent = WorkloadLimits { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
+        let limits = WorkloadLimits { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
         let shard = Shard { index: 7, count: 100_000_000_000 };
         for process in ["constant", "onoff:4,10%,20ms"] {
             let arrivals = Arrivals::new(process.parse().unwrap(), Rate(1e6), 0).unwrap();
-            let due: Vec<Nanos> = drain(open(&arrivals, 1, extent, shard)).into_iter().map(|(due, _)| due).collect();
+            let due: Vec<Nanos> = drain(open(&arrivals, 1, limits, shard)).into_iter().map(|(due, _)| due).collect();
             assert_eq!(due.len(), 10);
             assert!(due[9] >= Nanos::from_secs(900_000), "{due:?}");
         }
@@ -132,18 +132,18 @@ mod tests {
             mix.next().unwrap().class.0
         });
         let arrivals = Arrivals::new(ArrivalProcess::Constant, Rate(1e6), 0).unwrap();
-        let classes: Vec<u16> = drain(open(&arrivals, 1, extent, shard)).into_iter().map(|(_, class)| class).collect();
+        let classes: Vec<u16> = drain(open(&arrivals, 1, limits, shard)).into_iter().map(|(_, class)| class).collect();
         assert_eq!(classes, calls.collect::<Vec<_>>());
     }
 
     #[test]
     fn no_call_is_returned_before_it_is_due() {
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: 10 };
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: 10 };
         let mix = Mix::new(&[1.0], 0).unwrap();
         let mut workload = OpenWorkload::new(
             Arrivals::new(ArrivalProcess::Constant, Rate(100.0), 0).unwrap(),
             mix,
-            extent,
+            limits,
             Shard::WHOLE,
         );
         assert!(matches!(workload.next(Nanos::ZERO, 0), NextCall::Due { due: Nanos::ZERO, .. }));

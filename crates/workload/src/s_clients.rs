@@ -4,11 +4,10 @@
 //! requests, unlike the rate of a closed workload.
 //!
 //! A client's next attempt begins according to one of two rules (§4.2 and §4.4):
-//! - It begins a think time after the client's connection was established, or immediately after an abandoned attempt.
-//!   Without think time, and if the server refuses none, D attempts are always in progress, and their rate is at least
-//!   D/T.
-//! - It begins when the next attempt of an arrival process is due. If all D clients have attempts in progress at that
-//!   time, it waits for the first free client. If D is at least T times the highest rate, a client is always free.
+//! - A think time after its connection was established, or immediately after an abandoned attempt. Without think time,
+//!   and if the server refuses none, D attempts are always in progress, and their rate is at least D/T.
+//! - When the next attempt of an arrival process is due. If all D clients have attempts in progress at that time, the
+//!   attempt waits for the first free client. If D is at least T times the highest rate, a client is always free.
 //!   Attempts that still wait at the end of the window are not made.
 //!
 //! After a refused attempt, the client waits for T.
@@ -18,7 +17,8 @@ use brimful_core::{End, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One shard of S-Clients. Each call is one attempt: the engine must open a connection for every call.
+/// One shard (part of the load) of S-Clients. Each call is one connection attempt: the engine must open a connection
+/// for every call.
 #[derive(Clone, Debug)]
 pub struct SClients<C = Mix> {
     /// For each client without an attempt in progress, the time from which it may begin its next attempt.
@@ -28,20 +28,20 @@ pub struct SClients<C = Mix> {
     window: Nanos,
 }
 
-/// The source of a load's connection attempts.
+/// How a load's connection attempts are scheduled.
 #[derive(Clone, Debug)]
 enum Attempts<C> {
     /// Each client makes its next attempt `think` after its last connection was established.
     Repeated { think: Nanos, chooser: C, calls_left: u64 },
-    /// The attempts are those of an open workload. Free clients make them.
+    /// The attempts follow the schedule of an open workload. A free client makes each attempt.
     Scheduled(Box<OpenWorkload<C>>),
 }
 
 impl<C: Chooser> SClients<C> {
-    /// Creates the clients that belong to this shard, out of `clients` (D) in the whole load. The engine abandons each
-    /// attempt after `timeout` (T). The first attempts are spread evenly over `timeout`.
-    pub fn new(clients: u64, timeout: Nanos, chooser: C, extent: WorkloadLimits, shard: Shard) -> SClients<C> {
-        SClients::thinking(clients, timeout, Nanos::ZERO, chooser, extent, shard)
+    /// Creates the clients that belong to this shard. All shards together have `clients` (D) clients. The engine
+    /// abandons each attempt after `timeout` (T). The first attempts are spread evenly over `timeout`.
+    pub fn new(clients: u64, timeout: Nanos, chooser: C, limits: WorkloadLimits, shard: Shard) -> SClients<C> {
+        SClients::thinking(clients, timeout, Nanos::ZERO, chooser, limits, shard)
     }
 
     /// Like [`SClients::new`], but each client thinks for `think` after its connection was established, before its next
@@ -51,34 +51,34 @@ impl<C: Chooser> SClients<C> {
         timeout: Nanos,
         think: Nanos,
         chooser: C,
-        extent: WorkloadLimits,
+        limits: WorkloadLimits,
         shard: Shard,
     ) -> SClients<C> {
         let spread = u128::from(timeout.max(think).0);
         let first_due = |client: u64| Nanos((spread * u128::from(client) / u128::from(clients.max(1))) as u64);
         SClients {
             free: own_clients(clients, shard).map(|client| Reverse(first_due(client))).collect(),
-            attempts: Attempts::Repeated { think, chooser, calls_left: shard.share(extent.calls) },
+            attempts: Attempts::Repeated { think, chooser, calls_left: shard.item_count(limits.calls) },
             timeout,
-            window: extent.window,
+            window: limits.window,
         }
     }
 
-    /// Creates the clients that belong to this shard, out of `clients` in the whole load. They make the attempts of
-    /// `arrivals`. `arrivals` and `chooser` must be the same for all shards, as with [`OpenWorkload::new`].
+    /// Creates the clients that belong to this shard. All shards together have `clients` clients. They make the
+    /// attempts of `arrivals`. `arrivals` and `chooser` must be the same for all shards, as with [`OpenWorkload::new`].
     pub fn scheduled(
         clients: u64,
         timeout: Nanos,
         arrivals: Arrivals,
         chooser: C,
-        extent: WorkloadLimits,
+        limits: WorkloadLimits,
         shard: Shard,
     ) -> SClients<C> {
         SClients {
             free: own_clients(clients, shard).map(|_| Reverse(Nanos::ZERO)).collect(),
-            attempts: Attempts::Scheduled(Box::new(OpenWorkload::new(arrivals, chooser, extent, shard))),
+            attempts: Attempts::Scheduled(Box::new(OpenWorkload::new(arrivals, chooser, limits, shard))),
             timeout,
-            window: extent.window,
+            window: limits.window,
         }
     }
 }
@@ -148,9 +148,9 @@ impl<C: Chooser> Workload for SClients<C> {
         match outcome.end {
             End::Abandoned => self.free.push(Reverse(outcome.at)),
             // A refusal, or an error because the host has no free port, takes almost no time. If the client made its
-            // next attempt immediately, D clients would cause a busy loop. So the client waits for `timeout`.
+            // next attempt immediately, it would cause a busy loop. So the client waits for `timeout`.
             End::Refused | End::ClientLimited(_) => self.free.push(Reverse(outcome.at + self.timeout)),
-            // The connection was established earlier, and the client has been free since then.
+            // The client of this call has been free since its connection was established.
             _ => {}
         }
     }
@@ -164,8 +164,8 @@ mod tests {
     const T: Nanos = Nanos::from_millis(100);
 
     fn s_clients(attempts: u64, calls: u64, shard: Shard) -> SClients {
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls };
-        SClients::new(attempts, T, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls };
+        SClients::new(attempts, T, Mix::new(&[1.0], 0).unwrap(), limits, shard)
     }
 
     fn ended(at: Nanos, end: End) -> Outcome {
@@ -204,9 +204,9 @@ mod tests {
     #[test]
     fn a_client_thinks_after_a_connection_and_not_after_an_abandoned_attempt() {
         let think = Nanos::from_millis(300);
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
         let mix = Mix::new(&[1.0], 0).unwrap();
-        let mut workload = SClients::thinking(3, T, think, mix, extent, Shard::WHOLE);
+        let mut workload = SClients::thinking(3, T, think, mix, limits, Shard::WHOLE);
         assert_eq!(due(&mut workload, think), [0, 100, 200].map(Nanos::from_millis), "spread over the think time");
         workload.on_established(Nanos::from_millis(201));
         workload.on_outcome(&ended(Nanos::from_millis(202), End::Completed { status: 200 }));
@@ -216,8 +216,8 @@ mod tests {
 
     fn scheduled(clients: u64, process: &str, rate: f64, shard: Shard) -> SClients {
         let arrivals = Arrivals::new(process.parse().unwrap(), Rate(rate), 3).unwrap();
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
-        SClients::scheduled(clients, T, arrivals, Mix::new(&[1.0], 0).unwrap(), extent, shard)
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+        SClients::scheduled(clients, T, arrivals, Mix::new(&[1.0], 0).unwrap(), limits, shard)
     }
 
     /// Runs the workload, in simulated time, with a server that never accepts a connection. Returns the due time and
@@ -253,8 +253,8 @@ mod tests {
 
     #[test]
     fn attempts_follow_their_arrival_process_whatever_the_server_does() {
-        // In a burst, 6 · 50 attempts per second are due. Each of them lasts for T = 0.1 s, so at most 30 are in
-        // progress.
+        // In a burst, 6 · 50 attempts per second are due. Each of them lasts for the timeout of 0.1 s, so at most 30
+        // are in progress.
         let process = "onoff:6,10%,500ms";
         let expected: Vec<Nanos> = Arrivals::new(process.parse().unwrap(), Rate(50.0), 3)
             .unwrap()
@@ -274,7 +274,8 @@ mod tests {
 
     #[test]
     fn attempts_wait_while_all_clients_have_one_pending() {
-        // 40 attempts per second are due. If none is accepted, two clients can make only 20 per second.
+        // 40 attempts per second are due. If none is accepted, two clients with a timeout of 0.1 s can make only 20 per
+        // second.
         let attempts = run_at_dead_server(scheduled(2, "constant", 40.0, Shard::WHOLE));
         assert_eq!(attempts.len(), 20);
         for (nth, (due, began)) in attempts.into_iter().enumerate() {
@@ -287,9 +288,9 @@ mod tests {
     #[test]
     fn the_load_ends_with_its_schedule() {
         let arrivals = Arrivals::new("constant".parse().unwrap(), Rate(40.0), 3).unwrap();
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: 2 };
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: 2 };
         let mix = Mix::new(&[1.0], 0).unwrap();
-        let mut workload = SClients::scheduled(2, T, arrivals, mix, extent, Shard::WHOLE);
+        let mut workload = SClients::scheduled(2, T, arrivals, mix, limits, Shard::WHOLE);
         assert_eq!(due(&mut workload, T), [0, 25].map(Nanos::from_millis));
         assert_eq!(workload.next(T, 2), NextCall::Done, "no client is free, but no attempt is left either");
     }

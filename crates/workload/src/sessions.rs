@@ -11,9 +11,9 @@
 //!   has the same sessions as the whole schedule, whatever the server answers. In a closed load, user `i` has one
 //!   random stream for all its sessions, which follow one another and have the user's number.
 //! - With scripts, session `i` follows script `i` modulo the number of scripts; the `k`-th session of user `u` among
-//!   `n` users is session `u + k·n`. If the number of sessions is given, all session numbers are below it.
+//!   `n` users is session `u + k·n`. If the load limits the number of sessions, only sessions with lower numbers exist.
 //! - Memory use is proportional to the number of sessions in progress or, in a closed load, to the number of users.
-//! - No call is due, and no waiting call is made, at or after the end of the window.
+//! - No call is due, and no waiting call is made, at or after the end of the window, the time in which load is offered.
 
 mod scripts;
 mod session_history;
@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// The parameters that all sessions share.
 #[derive(Debug)]
 struct Plan {
-    /// The parameters of the load. Its scripts are left out here.
+    /// The parameters of the load, without its scripts.
     load: SessionLoad,
     mix: Mix,
     scripts: Option<Arc<Scripts>>,
@@ -49,12 +49,12 @@ struct Plan {
 impl Plan {
     /// Number of sessions that this user begins in the whole load.
     fn sessions_of_user(&self, user: SessionId) -> u64 {
-        let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.share(number);
+        let share = |number| Shard { index: u64::from(user.0), count: self.users.max(1) }.item_count(number);
         self.load.max_sessions.map_or(u64::MAX, share)
     }
 }
 
-/// One shard of a workload of sessions.
+/// One shard (part of the load) of a workload of sessions.
 #[derive(Debug)]
 pub struct Sessions {
     plan: Plan,
@@ -65,8 +65,8 @@ pub struct Sessions {
     visits: Vec<SessionState>,
     free: Vec<u32>,
     slots: HashMap<SessionId, u32>,
-    /// A queue of due times, each with the index of its session in `visits`. An entry is out of date, and ignored, if
-    /// the session is no longer queued for this due time.
+    /// A queue of due times, each with the index of its session in `visits`. An entry is ignored if the session is no
+    /// longer queued for its due time.
     due: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Calls that will be retried, each with its due time. A call that waits for its retry counts as in flight, so its
     /// session cannot end before.
@@ -78,7 +78,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Creates one shard of a workload of sessions. `load`, `mix`, `extent` and `seed` must be the same for all shards,
+    /// Creates one shard of a workload of sessions. `load`, `mix`, `limits` and `seed` must be the same for all shards,
     /// and `load` must be valid. Each session draws its requests from the mix with its own random stream.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Sessions {
     pub fn new(
         load: &SessionLoad,
         mix: Mix,
-        extent: WorkloadLimits,
+        limits: WorkloadLimits,
         seed: u64,
         shard: Shard,
     ) -> Result<Sessions, ArrivalsError> {
@@ -103,8 +103,8 @@ impl Sessions {
             due: BinaryHeap::new(),
             again: VecDeque::new(),
             back_off: BackOff::new(seed, shard),
-            window: extent.window,
-            calls_left: shard.share(extent.calls),
+            window: limits.window,
+            calls_left: shard.item_count(limits.calls),
         };
         let past = load.in_progress.then(|| SessionHistory::new(load));
         // Each session uses one number of this stream as its seed, so the seeds of other shards' sessions are skipped
@@ -115,7 +115,7 @@ impl Sessions {
             SessionArrivals::Open { rate, arrivals } => {
                 let arrivals = Arrivals::new(arrivals.parse::<ArrivalProcess>()?, *rate, seed)?;
                 let before = past.as_ref().map_or(Nanos::ZERO, |past| past.span);
-                let left = load.max_sessions.map_or(u64::MAX, |number| shard.share(number));
+                let left = load.max_sessions.map_or(u64::MAX, |number| shard.item_count(number));
                 sessions.coming = Some(FutureSessions::new(arrivals, seeds, shard, before, left));
                 past.iter().for_each(|past| sessions.admit_sessions_in_progress(past));
             }
@@ -161,7 +161,7 @@ impl Sessions {
         }
     }
 
-    /// Stores a session or a user in a slot, and queues the slot for its due time.
+    /// Stores a new session or user, and queues it for its due time.
     fn admit(&mut self, visit: SessionState) {
         let session = visit.session;
         let slot = self.free.pop().unwrap_or(self.visits.len() as u32);
@@ -173,7 +173,7 @@ impl Sessions {
         self.queue(slot);
     }
 
-    /// Queues the session in this slot for the due time of its next call.
+    /// Queues the session with this index in `visits` for the due time of its next call.
     fn queue(&mut self, slot: u32) {
         if let Some(visit) = self.visits.get_mut(slot as usize) {
             visit.is_queued = true;
@@ -181,8 +181,8 @@ impl Sessions {
         }
     }
 
-    /// Returns the next call of the session in this slot. Returns `None` if the session is no longer queued for the
-    /// time `due`, for example because it has failed.
+    /// Returns the next call of the session with the index `slot` in `visits`. Returns `None` if the session is no
+    /// longer queued for the time `due`, for example because it has failed.
     fn next_call(&mut self, due: Nanos, slot: u32) -> Option<NextCall> {
         let visit = self.visits.get_mut(slot as usize).filter(|visit| visit.is_queued && visit.due == due)?;
         visit.is_queued = false;
@@ -344,8 +344,8 @@ impl FutureSessions {
         Some(visit)
     }
 
-    /// If the next session arrived before the run, removes and returns it. The number is its arrival time in seconds
-    /// from the start of the run, which is negative.
+    /// If the next session arrived before the run, removes and returns it with its arrival time. The time is in seconds
+    /// from the start of the run, and negative.
     fn take_past(&mut self) -> Option<(f64, SessionState)> {
         let arrival = self.head.filter(|arrival| *arrival < self.before)?;
         Some((-(self.before - arrival).as_secs_f64(), self.take()?))
@@ -376,8 +376,8 @@ mod tests {
             think_s: Spread::Constant(60.0),
             ..SessionLoad::with_arrivals(session_arrivals)
         };
-        let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
-        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
+        let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), limits, 1, Shard::WHOLE).unwrap();
         let mut under_way = 0;
         for _ in 0..2 {
             let mut calls = Vec::new();
@@ -402,8 +402,8 @@ mod tests {
     fn a_user_that_cannot_connect_waits_before_its_next_session() {
         let session_arrivals = SessionArrivals::Closed { users: 1, rest_s: Spread::Constant(0.0) };
         let load = SessionLoad { think_s: Spread::Constant(0.0), ..SessionLoad::with_arrivals(session_arrivals) };
-        let extent = WorkloadLimits { window: Nanos::from_secs(60), calls: u64::MAX };
-        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), extent, 1, Shard::WHOLE).unwrap();
+        let limits = WorkloadLimits { window: Nanos::from_secs(60), calls: u64::MAX };
+        let mut sessions = Sessions::new(&load, Mix::new(&[1.0], 0).unwrap(), limits, 1, Shard::WHOLE).unwrap();
         let mut now = Nanos::ZERO;
         for longest_ms in [10, 20, 40] {
             let NextCall::Due { due, call } = sessions.next(now, 0) else { panic!("no call is due at {now}") };

@@ -11,8 +11,8 @@ const POLL_INTERVAL: Nanos = Nanos::from_millis(1);
 /// A call and its due time.
 pub type DueCall = (Nanos, CallSpec);
 
-/// One shard of a workload of calls that arrive in batches, in the order of their due times. The workload ends when the
-/// sender of the channel was dropped and all calls have been made.
+/// One shard (part of the load) of a workload of calls that arrive in batches, in the order of their due times. The
+/// workload ends when the sender of the channel was dropped and all calls have been made.
 #[derive(Debug)]
 pub struct StreamedWorkload {
     batches: Receiver<Vec<DueCall>>,

@@ -57,10 +57,10 @@ pub enum ArrivalsError {
          and at least one rate above zero"
     )]
     Steps,
-    /// The period of bursts is zero.
+    /// The period of regular bursts is zero.
     #[error("a burst needs a period above zero: write one like 100s")]
     Period,
-    /// The bursts are too short.
+    /// The mean length of random bursts is below its minimum.
     #[error("bursts of {0} are too short to have an effect: make the sojourn 1ms or more")]
     Sojourn(Nanos),
     /// A Hurst parameter is out of range.

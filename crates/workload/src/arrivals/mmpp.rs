@@ -28,8 +28,8 @@ pub struct Mmpp {
 }
 
 impl Mmpp {
-    /// Minimum of `sojourn`. At usual rates, most shorter bursts would contain no call, so the process would
-    /// practically be a Poisson process.
+    /// Minimum of the mean length of a burst. At usual rates, most shorter bursts would contain no call, so the process
+    /// would practically be a Poisson process.
     pub const SHORTEST_SOJOURN: Nanos = Nanos::from_millis(1);
 
     /// Checks and sets the parameters. `ratio` must be at least 1, `share` between 0 and 1, their product at most 1,
@@ -50,6 +50,7 @@ impl Mmpp {
         2.0 * self.share / self.sojourn.as_secs_f64()
     }
 
+    /// Creates the rate curve of this process for a mean rate in calls per second.
     pub(super) fn curve(self, mean: f64, mut rng: Pcg64) -> Curve {
         let burst_s = self.sojourn.as_secs_f64();
         let rest_s = burst_s * (1.0 - self.share) / self.share;

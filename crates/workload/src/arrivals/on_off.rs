@@ -7,8 +7,8 @@ use crate::ArrivalsError;
 use brimful_core::Nanos;
 use std::fmt;
 
-/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. During the first part of every `period`, whose length is `share ·
-/// period`, the rate is `ratio` times the mean rate. During the rest of the period, it is mean·(1 − ratio·share)/(1 −
+/// The parameters of `onoff:RATIO,SHARE[,PERIOD]`. Every `period` begins with a burst of length `share · period`, in
+/// which the rate is `ratio` times the mean rate. For the rest of the period, the rate is mean·(1 − ratio·share)/(1 −
 /// share). The mean rate is exact over whole periods, so a run should last several periods.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OnOff {
@@ -34,6 +34,7 @@ impl OnOff {
         Ok(OnOff { ratio, share, period })
     }
 
+    /// Creates the rate curve of this process for a mean rate in calls per second.
     pub(super) fn curve(self, mean: f64) -> Curve {
         let period_s = self.period.as_secs_f64();
         let burst_s = self.share * period_s;
@@ -52,8 +53,8 @@ impl fmt::Display for OnOff {
     }
 }
 
-/// Returns an error if a parameter is out of range, or if the bursts alone exceed the mean rate, so that the rate
-/// between bursts would be negative.
+/// Checks the ratio of the burst rate to the mean rate, and the share of the time in bursts. Returns an error if one is
+/// out of range, or if the rate between bursts would have to be negative.
 pub(super) fn check_burst(ratio: f64, share: f64) -> Result<(), ArrivalsError> {
     if !(ratio.is_finite() && ratio >= 1.0) {
         return Err(ArrivalsError::Ratio(ratio));
@@ -73,7 +74,7 @@ pub(super) fn rest_ratio(ratio: f64, share: f64) -> f64 {
     ((1.0 - ratio * share) / (1.0 - share)).max(0.0)
 }
 
-/// The rate curve. The start of a period is the number of whole periods before it, multiplied by their length. A sum of
+/// The rate curve. The start of each period is computed as its number times the length of a period, because a sum of
 /// lengths would drift.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
@@ -84,7 +85,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// Time at which the area under the curve, the number of calls, reaches `area`, in seconds from the start.
+    /// Time in seconds at which the area under the rate curve (the number of calls) reaches `area`.
     pub fn time_at_area(&self, area: f64) -> f64 {
         let periods = (area / self.period_area).floor();
         let within = area - periods * self.period_area;
@@ -105,8 +106,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Expects that each part of a period has its share of the calls. The number may be off by one call at either
-        /// boundary, because calls are evenly spaced.
+        /// Expects that bursts and the rest of the periods have the calls that their rates imply. The number may be off
+        /// by one call at either boundary, because calls are evenly spaced.
         #[test]
         fn each_phase_has_its_calls(ratio in 1.0..20.0, fill in 0.05..1.0, rate in 1.0..1000.0) {
             let share = f64::min(fill / ratio, 0.99);
@@ -129,10 +130,10 @@ mod tests {
 
     #[test]
     fn nothing_drifts_over_many_periods() {
-        // Each period of 3 s has 300 calls, so the millionth period begins with call 300,000,000, at 3,000,000 s.
+        // Each period of 3 s has 300 calls. So the period that begins at 3,000,000 s begins with call 300,000,000.
         let curve = OnOff::new(7.0, 0.1, Nanos::from_secs(3)).unwrap().curve(100.0);
         assert_eq!(curve.time_at_area(3e8), 3e6);
-        // The 21 calls of a burst are 1/700 s apart, in the millionth period as in the first.
+        // The 21 calls of a burst are 1/700 s apart, also after a million periods.
         assert!((curve.time_at_area(3e8 + 20.0) - 3e6 - 20.0 / 700.0).abs() < 1e-9);
     }
 

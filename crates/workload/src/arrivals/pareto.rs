@@ -19,10 +19,10 @@ use std::collections::BinaryHeap;
 
 const SOURCES: u32 = 16;
 const MEAN_S: f64 = 0.1;
-/// Average number of switches of all sources together, per second.
+/// Average number of times per second that any source switches on or off.
 pub(super) const PIECES_PER_S: f64 = SOURCES as f64 / MEAN_S;
 
-/// The rate curve. Each piece lasts from one switch of a source to the next switch of any source.
+/// The rate curve. Each piece lasts from one switch of a source (on or off) to the next switch of any source.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
     /// Rate that one source contributes while it is on, in calls per second.
@@ -80,9 +80,9 @@ impl Pareto {
         Nanos::from_secs_f64(self.least_s * u.powf(-1.0 / self.alpha))
     }
 
-    /// Draws the time from a random instant until the next switch, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean. Up
-    /// to `least_s`, this probability falls linearly to 1/α. Beyond `least_s`, it has a Pareto tail with the exponent α
-    /// − 1.
+    /// Draws the time from a random instant until a source switches, by inverting P(rest > x) = ∫ₓ P(X > y) dy / mean.
+    /// Up to `least_s`, this probability falls linearly to 1/α. Beyond `least_s`, it has a Pareto tail with the
+    /// exponent α − 1.
     fn draw_residual(self, rng: &mut Pcg64) -> Nanos {
         let u: f64 = OpenClosed01.sample(rng);
         let tail = u * self.alpha;

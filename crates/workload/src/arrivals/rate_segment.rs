@@ -1,7 +1,7 @@
 //! Piecewise linear rate curves, and the time at which the area under such a curve reaches a given value. Lengths are
 //! in seconds, rates in calls per second, areas in calls.
 
-/// A piece of a rate curve: the rate changes linearly from `start_rate` to `end_rate` within `length_s`.
+/// A piece of a rate curve, in which the rate changes linearly from `start_rate` to `end_rate` within `length_s`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSegment {
     /// Length of the piece, in seconds.
@@ -23,8 +23,8 @@ impl RateSegment {
         self.length_s * (self.start_rate + self.end_rate) / 2.0
     }
 
-    /// Time at which the area under the piece reaches `area`. Both are counted from the start of the piece, the time in
-    /// seconds.
+    /// Time at which the area under the piece reaches `area`. The time is in seconds from the start of the piece; the
+    /// area also counts from there.
     ///
     /// The result is the positive root of `start_rate·t + slope·t²/2 = area`. The formula used here adds two numbers of
     /// the same sign in its denominator, so it loses no digits for a nearly constant rate, and is exact for a constant

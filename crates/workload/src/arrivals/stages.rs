@@ -5,6 +5,7 @@ use crate::ArrivalsError;
 use brimful_core::Rate;
 use brimful_core::workload::Stage;
 
+/// The linear pieces of the rate curve for these stages. The first stage starts at the rate `start`.
 pub(super) fn curve(start: Rate, stages: &[Stage]) -> Result<std::vec::IntoIter<RateSegment>, ArrivalsError> {
     let mut from = start.0;
     let mut piece = |stage: &Stage| {
@@ -69,7 +70,8 @@ mod tests {
     }
 
     proptest! {
-        /// For any stages, expects that the area up to the due time of call k is k, and that no call is missing.
+        /// For any stages, expects that the area under the rate curve up to the due time of call k is k, and that no
+        /// call is missing.
         #[test]
         fn areas_are_kept(
             start in 0.0..500.0,
@@ -95,8 +97,8 @@ mod tests {
             let all = area_at(f64::INFINITY);
             prop_assume!(all > 0.0);
             let due = even(start, &stages);
-            // If the area is close to a whole number, rounding decides whether the last call is due before the end. So
-            // the number of calls may be off by one.
+            // If the area of all stages is close to a whole number, rounding decides whether the last call is due
+            // before the end. So the number of calls may be off by one.
             let close_to_whole = (all - all.round()).abs() < 1e-6;
             prop_assert!((due.len() as f64 - all.ceil()).abs() <= f64::from(close_to_whole));
             for (k, due) in due.iter().enumerate() {

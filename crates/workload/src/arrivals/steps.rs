@@ -1,4 +1,4 @@
-//! A cycle of constant rates, as with httperf's `--period=v`.
+//! A repeated sequence (cycle) of constant rates, as with httperf's `--period=v`.
 
 use super::exact;
 use super::rate_segment::RateSegment;
@@ -7,14 +7,14 @@ use brimful_core::Nanos;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-/// Maximum number of steps in a cycle.
+/// Maximum number of constant rates in a cycle.
 pub(super) const MAX_STEPS: usize = 10;
-/// Permitted rates other than zero. With rates outside this range, the sum of rate times duration would lose all
-/// precision or overflow.
+/// Permitted rates of a step, other than zero. With rates outside this range, the sum of rate times duration would lose
+/// all precision or overflow.
 pub(super) const RATES: RangeInclusive<f64> = 1e-9..=1e9;
 
-/// The parameters of `steps:RATE@TIME,…`: relative rates, each with its duration. They are scaled so that the mean over
-/// a whole cycle is the requested rate.
+/// The parameters of `steps:RATE@TIME,…`: a cycle of relative rates, each with its duration. The rates are scaled so
+/// that their mean over a cycle is the requested rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steps {
     steps: [(f64, Nanos); MAX_STEPS],
@@ -51,6 +51,7 @@ impl Steps {
         &self.steps[..self.count]
     }
 
+    /// Creates the rate curve of this process for a mean rate in calls per second.
     pub(super) fn curve(self, mean: f64) -> Curve {
         let area: f64 = self.steps().iter().map(|(rate, time)| rate * time.as_secs_f64()).sum();
         Curve { steps: self, scale: mean * self.length_s() / area, next: 0 }
@@ -95,8 +96,8 @@ mod tests {
     fn each_rate_is_kept_for_its_time_and_the_mean_over_all() {
         let second = Nanos::from_secs(1);
         let steps = Steps::new(&[(1.0, second + second), (2.0, second), (0.0, second)]).unwrap();
-        // The relative rates have a mean of 1 (an area of 4 over 4 s), so all of them are multiplied by 10, the
-        // requested rate.
+        // The relative rates have a mean of 1 (an area of 4 in a cycle of 4 s), so they are multiplied by the requested
+        // rate, 10.
         let due: Vec<f64> = Arrivals::new(ArrivalProcess::Steps(steps), Rate(10.0), 0)
             .unwrap()
             .take(400)

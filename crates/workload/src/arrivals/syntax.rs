@@ -1,4 +1,5 @@
-//! The syntax of processes, like `onoff:4,10%,100s`. [`FromStr`] parses the output of [`Display`](fmt::Display).
+//! The syntax of arrival processes, like `onoff:4,10%,100s`. [`FromStr`] parses the output of
+//! [`Display`](fmt::Display).
 
 use super::{ArrivalProcess, Hurst, Mmpp, OnOff, Steps};
 use crate::ArrivalsError;
@@ -129,7 +130,7 @@ mod tests {
             prop_assert_eq!(process.to_string().parse(), Ok(process));
         }
 
-        /// Expects that every process is either rejected or yields calls.
+        /// Expects that every text of a process is either rejected or yields calls.
         #[test]
         fn no_arrivals_hang(
             name in "uniform|steps|onoff|mmpp|selfsimilar",
@@ -183,8 +184,8 @@ mod tests {
             ("onoff:4,5,6,7", "onoff:4,10%,100s"),
             ("onoff:4,10%,30", "onoff:4,10%,100s"),
             ("onoff:20,10%", "at most 10,"),
-            // The largest possible ratio is 6.666…, and the message must round it down, so that the suggested value is
-            // accepted.
+            // The largest possible ratio is 6.666…, so the message must round it down. Otherwise its suggestion would
+            // be rejected.
             ("onoff:20,15%", "at most 6.6666,"),
             ("onoff:0.5,10%", "1 or more"),
             ("onoff:2,0", "like 5% or 0.05"),

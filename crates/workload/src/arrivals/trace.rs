@@ -50,6 +50,7 @@ impl Trace {
         self.due_time(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
     }
 
+    /// The time at which the arrival with this index is due; `None` after the last arrival.
     pub(super) fn due_time(&self, index: usize, speed: Speed) -> Option<Nanos> {
         self.instants.get(index).map(|at| if speed == Speed::ORIGINAL { *at } else { speed.compress(*at) })
     }
@@ -153,7 +154,7 @@ mod tests {
             let _ = Trace::parse(&bytes);
         }
 
-        /// Generates texts of digits and separators, because they are valid traces more often than arbitrary bytes.
+        /// Generates texts of digits and separators, because they are valid traces more often than arbitrary bytes are.
         #[test]
         fn no_numbers_panic(text in "([-+0-9.e]{1,8}[\n,# ]){0,8}", speed in "[0-9.e-]{1,6}x") {
             if let (Ok(trace), Ok(speed)) = (Trace::parse(text.as_bytes()), speed.parse::<Speed>()) {

@@ -4,12 +4,12 @@
 use brimful_core::workload::{ScriptedRequest, Workload};
 use brimful_core::{CallSpec, ClassId};
 
-/// The scripted sessions of a Workload document.
+/// The scripted sessions of a workload file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scripts {
     calls: Vec<CallSpec>,
     bursts: Vec<Burst>,
-    /// Index in `bursts` at which each session begins; the last entry is the end of the last session.
+    /// For each session, the index of its first burst in `bursts`; the last entry is the end of the last session.
     sessions: Vec<u32>,
 }
 
@@ -71,7 +71,7 @@ impl Scripts {
         found.flatten().copied().unwrap_or(Burst { first: 0, end: 0, think_s: None })
     }
 
-    /// The next call of a burst. `left` is the number of calls of the burst that have not been made, including this
+    /// The next call of a burst. `left` is the number of calls of the burst that have not been made, including the next
     /// call.
     pub(super) fn call(&self, nth: u64, burst: u32, left: u32) -> CallSpec {
         let place = self.burst(nth, burst).end.saturating_sub(left.max(1));

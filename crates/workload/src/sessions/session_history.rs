@@ -1,5 +1,5 @@
-//! Simulates the past of a load that begins in its stationary state. The results are the sessions that are in progress
-//! when the run starts, and the times at which their next bursts are due.
+//! Simulates the sessions of a load before the run starts, so that the run begins in the stationary state. The results
+//! are the sessions in progress at the start of the run, and the times at which their next bursts are due.
 //!
 //! Sessions are simulated for a certain time before the run, as if all answers took no time. At most one session in a
 //! thousand lasts longer than this time, unless the time is limited to its maximum of one day. Sessions that began even
@@ -12,17 +12,17 @@ use brimful_core::Nanos;
 use brimful_core::workload::{SessionArrivals, Sessions as SessionLoad, Spread};
 use rand::RngExt;
 
-/// Maximum of the simulated time, in seconds.
+/// Maximum length, in seconds, of the time before the run that is simulated.
 const MAX_SPAN_S: f64 = 86_400.0;
 /// Number of sessions that are drawn to estimate the distribution of session lengths.
 const SAMPLE_SESSIONS: usize = 10_000;
-/// The simulated time is at least this quantile of the session lengths.
+/// The simulated time before the run is at least this quantile of the session lengths.
 const COVERED_QUANTILE: f64 = 0.999;
 /// If a session has at most this number of think times, each of them is drawn. If it has more, the mean is used for
 /// some of them.
 const MAX_DRAWN_THINK_TIMES: u32 = 100;
 
-/// Simulates the sessions before the run.
+/// Simulates the sessions that begin before the run.
 #[derive(Debug)]
 pub struct SessionHistory {
     /// Length of the simulated time before the run.
@@ -56,8 +56,9 @@ impl SessionHistory {
         self.simulate(began_s, load, visit).is_ok()
     }
 
-    /// Simulates the sessions of a user up to the start of the run. The user's first session begins in the first cycle
-    /// of the simulated time, after the share `place` (0 to 1) of the cycle.
+    /// Simulates the sessions of a user up to the start of the run. A cycle is the mean time between the starts of two
+    /// sessions of a user. The first session begins in the first cycle of the simulated time, after the share `place`
+    /// (0 to 1) of it.
     pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut SessionState) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {
@@ -77,7 +78,7 @@ impl SessionHistory {
             if bursts_left == 0 || mean_think_s == 0.0 {
                 return Err(now_s);
             }
-            // Long before the start of the run, several think times are skipped in one step.
+            // As long as the start of the run is far away, several think times are skipped in one step.
             let skippable = (-now_s / mean_think_s * 0.9) as u32;
             if bursts_left > MAX_DRAWN_THINK_TIMES && skippable > MAX_DRAWN_THINK_TIMES {
                 let skipped = skippable.min(bursts_left);

@@ -31,15 +31,15 @@ pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
         match reader.entry()? {
             Entry::Comment => {}
             Entry::Empty => scripts.extend(take_session(&mut bursts)),
-            Entry::Call { call, think_s, place } => match bursts.last_mut() {
-                Some(burst) if place.indented => {
+            Entry::Call { call, think_s, position } => match bursts.last_mut() {
+                Some(burst) if position.indented => {
                     burst.calls.push(call);
                     burst.think_s = think_s.or(burst.think_s);
                 }
-                None if place.indented => {
+                None if position.indented => {
                     let what = "an indented path belongs to the burst of the path above it, but this session has no \
                                 path yet: write the first path of a session without indentation";
-                    return Err(place.error(what.to_owned()));
+                    return Err(position.error(what.to_owned()));
                 }
                 _ => bursts.push(ScriptedBurst { calls: vec![call], think_s }),
             },
@@ -47,7 +47,7 @@ pub fn read_session_log(bytes: &[u8]) -> Result<Vec<Script>, LineError> {
     }
     scripts.extend(take_session(&mut bursts));
     if scripts.is_empty() {
-        return Err(reader.place().error("there is no session: expected a path, like /index.html".to_owned()));
+        return Err(reader.position().error("there is no session: expected a path, like /index.html".to_owned()));
     }
     Ok(scripts)
 }
@@ -61,25 +61,25 @@ fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
 enum Entry {
     Comment,
     Empty,
-    Call { call: ScriptedCall, think_s: Option<f64>, place: Place },
+    Call { call: ScriptedCall, think_s: Option<f64>, position: Position },
 }
 
 /// A position in the file.
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     line: usize,
     column: usize,
     /// Whether the position is after the start of its line. At the start of a call, only white space can precede it.
     indented: bool,
 }
 
-impl Place {
+impl Position {
     fn error(self, what: String) -> LineError {
         LineError { line: self.line, column: self.column, expected: what }
     }
 }
 
-/// The rest of the text that has not been read yet, and the position at which it begins.
+/// The text that has not been read yet, and the position at which it begins.
 struct Reader<'t> {
     chars: Peekable<Chars<'t>>,
     line: usize,
@@ -101,8 +101,8 @@ impl Reader<'_> {
         Some(next)
     }
 
-    fn place(&self) -> Place {
-        Place { line: self.line, column: self.column, indented: self.column > 1 }
+    fn position(&self) -> Position {
+        Position { line: self.line, column: self.column, indented: self.column > 1 }
     }
 
     fn skip_blanks(&mut self) {
@@ -142,32 +142,32 @@ impl Reader<'_> {
                 }
             }
         };
-        // The line break is consumed here.
+        // Consumes the line break.
         self.next();
         Ok(entry)
     }
 
     fn call(&mut self) -> Result<Entry, LineError> {
-        let place = self.place();
+        let position = self.position();
         let path = self.word();
         // Absolute URLs are accepted and sent unchanged, as in httperf.
         if !path.starts_with('/') && !is_absolute_url(&path) {
-            return Err(place.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
+            return Err(position.error(format!("`{}` is not a path: expected one that begins with /", excerpt(&path))));
         }
         if let Some(at) = path.chars().position(char::is_control) {
-            let place = Place { column: place.column + at, ..place };
-            return Err(place.error("a path cannot contain control characters: write them as %XX".to_owned()));
+            let position = Position { column: position.column + at, ..position };
+            return Err(position.error("a path cannot contain control characters: write them as %XX".to_owned()));
         }
         let mut call = ScriptedCall { path, ..ScriptedCall::default() };
         let mut think_s = None;
         loop {
             self.skip_blanks();
-            let name_at = self.place();
+            let name_at = self.position();
             if self.peek().is_none_or(|c| c == '\n') {
-                return Ok(Entry::Call { call, think_s, place });
+                return Ok(Entry::Call { call, think_s, position });
             }
             let name = self.name();
-            let value_at = self.place();
+            let value_at = self.position();
             match name.as_str() {
                 "method=" => call.method = method(self.value()?).map_err(|what| value_at.error(what))?,
                 "think=" => think_s = Some(seconds(&self.value()?).map_err(|what| value_at.error(what))?),
@@ -196,11 +196,11 @@ impl Reader<'_> {
     /// Reads a value: a quoted text or a word.
     fn value(&mut self) -> Result<String, LineError> {
         let Some(quote) = self.peek().filter(|c| matches!(c, '\'' | '"')) else { return Ok(self.word()) };
-        let quote_at = self.place();
+        let quote_at = self.position();
         self.next();
         let mut value = String::new();
         loop {
-            let at = self.place();
+            let at = self.position();
             match self.next() {
                 Some(c) if c == quote => break,
                 Some('\\') => value.push(self.escaped(at)?),
@@ -211,12 +211,12 @@ impl Reader<'_> {
             }
         }
         if self.peek().is_some_and(|c| !is_blank(c) && c != '\n') {
-            return Err(self.place().error(format!("expected white space after the closing {quote}")));
+            return Err(self.position().error(format!("expected white space after the closing {quote}")));
         }
         Ok(value)
     }
 
-    fn escaped(&mut self, at: Place) -> Result<char, LineError> {
+    fn escaped(&mut self, at: Position) -> Result<char, LineError> {
         match self.next() {
             Some('n' | '\n') => Ok('\n'),
             Some('\r') if self.peek() == Some('\n') => {
@@ -327,9 +327,9 @@ mod tests {
             (b"/a\n  /\xc3\xa9 \xff", 2, 6, "text in UTF-8"),
         ] {
             let error = read_session_log(text).unwrap_err();
-            let place = String::from_utf8_lossy(text).into_owned();
-            assert_eq!((error.line, error.column), (line, column), "{place:?}: {error}");
-            assert!(error.to_string().contains(message), "{place:?}: {error}");
+            let input = String::from_utf8_lossy(text).into_owned();
+            assert_eq!((error.line, error.column), (line, column), "{input:?}: {error}");
+            assert!(error.to_string().contains(message), "{input:?}: {error}");
         }
     }
 

@@ -6,22 +6,22 @@ use brimful_core::{CallSpec, Nanos, SessionId, SessionOutcome};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg32;
 
-/// The state of a session, or of a user between two sessions. It has about ninety bytes, whatever the length of the
-/// session.
+/// The state of a session, or of a user between two sessions. Its size, about ninety bytes, does not depend on the
+/// number of calls.
 #[derive(Clone, Debug)]
 pub struct SessionState {
     /// The random stream of this session or, in a closed load, of this user.
     rng: Pcg32,
     /// Identifies the session or, in a closed load, the user.
     pub session: SessionId,
-    /// What the session or the user is doing.
+    /// The current activity of the session or user.
     pub phase: Phase,
     /// Whether the session is in the queue of due times, for the time `due`.
     pub is_queued: bool,
     failed: bool,
     /// Number of failed calls in a row; used only for users of a closed load.
     pub failures: u8,
-    /// Minimum time until the user's next session, because of the last failure.
+    /// Minimum time until the user's next session begins; above 0 after a failed call.
     pub wait: Nanos,
     /// Whether the session began before the run.
     began_before_run: bool,
@@ -39,7 +39,7 @@ pub struct SessionState {
     /// Number of calls that remain for later bursts. It is used only if the load specifies the number of calls per
     /// session.
     calls_to_come: u32,
-    /// Number of the session's calls in flight.
+    /// Number of the session's calls that have been sent but not answered.
     in_flight: u32,
     /// Number of bursts begun so far.
     bursts: u32,
@@ -49,7 +49,7 @@ pub struct SessionState {
     pub sessions_begun: u32,
 }
 
-/// What a session or user is doing.
+/// The current activity of a session or user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The session has not begun, or the user rests between two sessions.
@@ -169,7 +169,7 @@ impl SessionState {
         scripted.unwrap_or_else(|| draw_s(&plan.load.think_s, &mut self.rng))
     }
 
-    /// Whether another call may be made in addition to the calls in flight.
+    /// Whether another call may be made while the present ones are in flight. `max_in_flight` limits their number.
     pub fn can_call(&self, max_in_flight: u32) -> bool {
         self.phase == Phase::OtherCalls && self.calls_left > 0 && self.in_flight < max_in_flight
     }

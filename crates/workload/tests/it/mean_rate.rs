@@ -1,6 +1,6 @@
 //! Tests that every process has its mean rate from the first instant. The mean number of calls in the first seconds,
-//! over schedules with many seeds, must be within five standard errors. The standard errors are estimated from the
-//! variation between the seeds.
+//! over schedules with many seeds, must be within five standard errors of its expected value. The standard errors are
+//! estimated from the variation between the seeds.
 
 use crate::statistics::{arrivals, counts, mean, variance};
 use brimful_core::Nanos;

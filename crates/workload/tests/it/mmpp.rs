@@ -6,8 +6,8 @@ use brimful_core::Nanos;
 
 #[test]
 fn dispersion_follows_its_closed_form_at_every_time_scale() {
-    // For `mmpp:4,10%,1s` at 100 calls/s: λ₁ = 400, λ₂ = 100·0.6/0.9, r₁ = 1, r₂ = 1/9. The limit of the IDC for long
-    // times is about 181.
+    // For the process `mmpp:4,10%,1s` at 100 calls/s: λ₁ = 400, λ₂ = 100·0.6/0.9, r₁ = 1, r₂ = 1/9. The limit of the
+    // index of dispersion for long times is about 181.
     let (fast, slow, r1, r2) = (400.0, 100.0 * 0.6 / 0.9, 1.0, 1.0 / 9.0);
     let r: f64 = r1 + r2;
     let limit = 2.0 * f64::powi(fast - slow, 2) * r1 * r2 / (r * r * (fast * r2 + slow * r1));

@@ -1,6 +1,6 @@
 //! Tests that the self-similar processes vary on all time scales as their Hurst parameter requires. `energies` computes
-//! the variation of the counts on each scale, from one octave (factor of 2) to the next. Its growth from octave to
-//! octave must match the Hurst parameter, and each value must match the theoretical variation.
+//! the variation of the counts on each scale; successive scales (octaves) differ by a factor of 2. The growth of the
+//! variation from scale to scale must match the Hurst parameter, and each value must match the theoretical variation.
 
 use crate::statistics::{arrivals, counts, energies, hurst, mean};
 use brimful_core::Nanos;
@@ -8,8 +8,8 @@ use brimful_core::Nanos;
 const SLOT: Nanos = Nanos::from_millis(100);
 const HURST: [f64; 4] = [0.6, 0.7, 0.8, 0.9];
 
-/// The value of `energies` at `octave` that theory predicts for fractional Gaussian noise. `variance` is the variance
-/// of the number of calls per slot.
+/// The theoretical result of `energies` for fractional Gaussian noise at the time scale `octave` (2^octave slots).
+/// `variance` is the variance of the number of calls per slot.
 fn expected_energy(h: f64, variance: f64, octave: usize) -> f64 {
     let growth = 2.0 * h - 1.0;
     variance * 2f64.powf((octave - 1) as f64 * growth) * (2.0 - 2f64.powf(growth))
@@ -22,14 +22,13 @@ fn fractional_noise_scales_exactly() {
         let counts = counts(arrivals(&format!("selfsimilar:{h}"), 1000.0, 1), SLOT, slots);
         let energies = energies(&counts);
 
-        // The standard error is 0.004, and slightly larger because the Poisson variance was subtracted. The tolerance,
-        // 0.025, is more than five standard errors.
+        // The standard error of the estimated Hurst parameter is 0.004, and slightly larger because the Poisson
+        // variance was subtracted. The tolerance, 0.025, is more than five standard errors.
         let (estimate, error) = hurst(&energies, 1);
         assert!(error < 0.0041 && (estimate - h).abs() < 0.025, "H = {h} estimated as {estimate}");
 
-        // The rate has a coefficient of variation of 30 %, around a mean of 100 calls per slot. An energy that is the
-        // mean of m squares of Gaussian values has a relative standard error of √(2/m), before the Poisson variance is
-        // subtracted.
+        // The rate has a coefficient of variation of 30 %, around a mean of 100 calls per slot. The mean of m squares
+        // of Gaussian values has a relative standard error of √(2/m), before the Poisson variance is subtracted.
         for (index, (energy, details)) in energies.iter().enumerate() {
             let expected = expected_energy(h, f64::powi(0.3 * 100.0, 2), index + 1);
             let error = 5.0 * (2.0 / *details as f64).sqrt() * (expected + 100.0);

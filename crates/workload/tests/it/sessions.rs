@@ -23,7 +23,7 @@ fn closed(users: u64, rest_s: &str) -> Load {
     Load { session_arrivals: SessionArrivals::Closed { users, rest_s: spread(rest_s) }, ..open(1.0, "constant") }
 }
 
-/// Changes the parameters of `load` to those of people who browse a site.
+/// Gives `load` the bursts and think times of people who browse a site.
 fn browsing(load: Load) -> Load {
     Load {
         bursts: spread("geometric:4.2"),
@@ -34,12 +34,12 @@ fn browsing(load: Load) -> Load {
 }
 
 fn sessions(load: &Load, window_s: u64, seed: u64, shard: Shard) -> Sessions {
-    let extent = WorkloadLimits { window: Nanos::from_secs(window_s), calls: u64::MAX };
+    let limits = WorkloadLimits { window: Nanos::from_secs(window_s), calls: u64::MAX };
     let scripts = brimful_core::workload::Workload {
         load: Some(brimful_core::workload::Load::Sessions(load.clone())),
         ..brimful_core::workload::Workload::single_class("GET", "/")
     };
-    let sessions = Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), extent, seed, shard).unwrap();
+    let sessions = Sessions::new(load, Mix::new(&[1.0, 2.0], seed).unwrap(), limits, seed, shard).unwrap();
     sessions.with_scripts(Scripts::from_workload(&scripts).map(Arc::new))
 }
 
@@ -74,8 +74,8 @@ struct Seen {
     in_progress: u64,
 }
 
-/// Runs the workload to its end with a simulated server. `answer` returns how long the call with the given index takes,
-/// and how it ends.
+/// Runs the workload to its end with a simulated server. `answer` returns the response time of the call with the given
+/// index, and how it ends.
 fn run(mut workload: Sessions, answer: impl Fn(usize) -> (Nanos, End)) -> Seen {
     let (mut seen, mut now) = (Seen::default(), Nanos::ZERO);
     let mut in_flight: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
@@ -190,7 +190,7 @@ fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
 fn no_more_sessions_begin_than_were_asked_for() {
     let max_sessions = Some(10);
     let open = Load { max_sessions, ..browsing(open(100.0, "poisson")) };
-    // Of ten sessions, three users have 4, 3 and 3. With twenty users, half of the users have no session.
+    // Three users begin 4, 3 and 3 of ten sessions. With twenty users, ten users begin no session.
     for load in
         [open, Load { max_sessions, ..browsing(closed(3, "1")) }, Load { max_sessions, ..browsing(closed(20, "1")) }]
     {
@@ -307,9 +307,9 @@ fn no_more_calls_are_made_than_were_asked_for() {
     let load = browsing(open(10.0, "poisson"));
     for shards in [1, 3] {
         let made = Shard::WHOLE.split(shards).map(|shard| {
-            let extent = WorkloadLimits { window: Nanos::from_secs(600), calls: 100 };
+            let limits = WorkloadLimits { window: Nanos::from_secs(600), calls: 100 };
             let mix = Mix::new(&[1.0], 1).unwrap();
-            run(Sessions::new(&load, mix, extent, 1, shard).unwrap(), steady).made.len()
+            run(Sessions::new(&load, mix, limits, 1, shard).unwrap(), steady).made.len()
         });
         assert_eq!(made.sum::<usize>(), 100);
     }
@@ -417,13 +417,13 @@ fn connections_are_closed_while_the_user_thinks_if_asked() {
 
 #[test]
 fn an_invalid_arrival_process_is_refused() {
-    let extent = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
+    let limits = WorkloadLimits { window: Nanos::from_secs(1), calls: u64::MAX };
     let load = open(1.0, "sometimes");
-    assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), extent, 1, Shard::WHOLE).is_err());
+    assert!(Sessions::new(&load, Mix::new(&[1.0], 1).unwrap(), limits, 1, Shard::WHOLE).is_err());
 }
 
 /// Sessions that are in progress when the run starts have had bursts before. Expects that these bursts are skipped in
-/// one step, not simulated one by one.
+/// one step, because simulating each burst would take too long.
 #[test]
 fn the_past_of_long_sessions_takes_no_time() {
     let load = Load { bursts: spread("1e6"), think_s: spread("0.01"), in_progress: true, ..open(0.01, "constant") };

@@ -34,10 +34,10 @@ pub fn variance(values: &[f64]) -> f64 {
     Moments::from_values(values).unwrap().variance().unwrap()
 }
 
-/// The variation of the counts on each time scale, with the number of squares that were averaged. Octave j = 1, 2, …
-/// compares neighbouring sums of n = 2^(j−1) counts: the result is the mean of (difference of the two sums)²/(2n). The
-/// last octave is the last one with at least 16 such differences. In the literature, these means are the energies of
-/// the Haar wavelet transform (Abry & Veitch 1998).
+/// The variation of the counts on each time scale (octave), with the number of squares that were averaged. Octave j =
+/// 1, 2, … compares neighbouring sums of n = 2^(j−1) counts: the result is the mean of (difference of the two
+/// sums)²/(2n). The last octave is the last one with at least 16 such differences. In the literature, these means are
+/// the energies of the Haar wavelet transform (Abry & Veitch 1998).
 ///
 /// Poisson arrivals add the mean count to the energy of every octave. It is subtracted, so that the result depends only
 /// on the rate curve. For fractional Gaussian noise of variance σ², the result is σ²·n^(2H−1)·(2 − 2^(2H−1)).
@@ -54,9 +54,10 @@ pub fn energies(counts: &[f64]) -> Vec<(f64, usize)> {
     energies
 }
 
-/// Estimates the Hurst parameter H from the energies of octave `first` and above. Returns H and its standard error. The
-/// binary logarithm of the energy grows by 2H − 1 per octave; this slope is fitted. An energy that is the mean of m
-/// squares has the weight m, because the variance of its logarithm is 2/(m·ln²2) (Abry & Veitch 1998).
+/// Estimates the Hurst parameter H from the results of [`energies`] for the time scale `first` and larger ones. Returns
+/// H and its standard error. The binary logarithm of the energy grows by 2H − 1 from one scale to the next; this slope
+/// is fitted. The mean of m squares has the weight m, because the variance of its logarithm is 2/(m·ln²2) (Abry &
+/// Veitch 1998).
 pub fn hurst(energies: &[(f64, usize)], first: usize) -> (f64, f64) {
     let points: Vec<(f64, f64, f64)> = energies
         .iter()
