@@ -12,7 +12,7 @@ use crate::simulate::{Simulation, SimulationOptions, simulate};
 use crate::solution::{Method, Solution};
 use brimful_core::quantity::percent;
 
-/// Relative precision at which the simulation ends: of every class's throughput and mean response time.
+/// Relative precision of throughputs and mean response times at which the simulation ends.
 const PRECISION: f64 = 0.02;
 
 /// Maximum number of simulated events.

@@ -129,7 +129,7 @@ pub enum ModelError {
          `linearizer` or `schweitzer`, which approximate any population", .bytes / 1048576.0
     )]
     TooLarge {
-        /// Number of combinations of customers of each class.
+        /// Number of populations, the combinations of 0 to N customers of each class.
         populations: f64,
         /// Memory that the solution would need, in bytes.
         bytes: f64,

@@ -18,7 +18,7 @@ pub fn queue(scheduling: Scheduling, servers: u32, scv: f64) -> Station {
     Station { name: "cpu".into(), scheduling, servers, scv, ..Station::default() }
 }
 
-/// A model of one station. `classes` pairs each class with its demand at the station, in seconds.
+/// A model of one station. `classes` has each class with its demand at the station, in seconds.
 pub fn model(station: Station, classes: &[(ModelClass, f64)]) -> Model {
     Model {
         stations: vec![station],

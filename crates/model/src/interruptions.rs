@@ -12,32 +12,31 @@
 //! interrupted requests then resume. This is M/G/1 with breakdowns that do not depend on the queue (White & Christie
 //! 1958; Avi-Itzhak & Naor 1963, model A). No interruption begins during another one.
 //!
-//! - **Capacity.** All demands grow by the factor 1/(1 − σ). Let U be the utilization of the m servers by
-//!   requests, and b the share taken by background work. The station is saturated at U = (1 − b)(1 − σ).
+//! - **Capacity.** All demands grow by the factor 1/(1 − σ). Let U be the utilization of the m servers by requests, and
+//!   b the share taken by background work. The station is saturated at U = (1 − b)(1 − σ).
 //! - **Open classes.** A Poisson arrival finds r = ν·E\[L²\]/2. The requests that arrive during an interruption are
 //!   served after it, so the mean wait grows by r/(1 − ρ), where ρ is the utilization of the capacity (1 − b)(1 − σ).
 //!   This is exact for one server and service in the order of arrival. With several servers it is an upper bound: a
 //!   request that arrives during an interruption may find an idle server afterwards. In simulations with 2 to 16
 //!   servers, exponential service, and interruptions of 2 to 100 service times, mean response times were at most 5 %
-//!   shorter.
+//!   below this bound.
 //! - **Closed classes.** A customer leaves a station only between interruptions, and returns after the mean time A
 //!   elsewhere, including its think time. If this time is exponential, the customer finds r = ν'·A·(E\[L\] − A·(1 −
 //!   L*))/(1 + ν'·A·(1 − L*)), where L* = E\[e^(−L/A)\]. So r is 0 without a time elsewhere, and ν·E\[L²\]/2 if A is
-//!   long. This follows from the renewal equation of the interruptions, and holds for any number of customers. Mean
+//!   long. This follows from the renewal equation of the interruptions, and is valid for any number of customers. Mean
 //!   value analysis adds r to the residence time of an arrival. It assumes that the arrival finds the mean queue of the
 //!   network with one customer fewer, as without interruptions (Reiser & Lavenberg 1980). This assumption is an
 //!   approximation: queues are longest at the end of an interruption, when all customers may already be there and no
-//!   one arrives. It gives the right limits: one customer, many customers (capacity), and a population so large that
-//!   arrivals are Poisson. Between these limits, the approximation is pessimistic: with interruptions longer than the
-//!   think time, simulated response times were as low as half of those predicted, and throughputs up to 16 % higher.
-//!   So the method `auto` simulates closed networks with
-//!   interruptions.
+//!   one arrives. The results are right in three limits: one customer, many customers (capacity), and a population so
+//!   large that arrivals are Poisson. Between these limits, the approximation is pessimistic: with interruptions longer
+//!   than the think time, simulated response times were as low as half of those predicted, and throughputs up to 16 %
+//!   higher. So the method `auto` simulates closed networks with interruptions.
 //! - **Order of service.** Under processor sharing, r is the same for all classes. The requests that arrived during the
 //!   interruption slow all requests down, in proportion to their demands. This is exact for exponential service with
 //!   equal demands at one server. With constant service and long interruptions, the true wait is up to twice the wait
 //!   by this formula. With priorities, an arrival waits for r like for a service in progress (Cobham 1954).
 //!
-//! The simulator ([`mod@crate::simulate`]) has interruptions of these rates, with lengths of the families of
+//! The simulator ([`mod@crate::simulate`]) draws the lengths of interruptions from the distributions of
 //! [`crate::Service::Standard`].
 
 use crate::percentile::Family;
@@ -136,14 +135,14 @@ impl InterruptionLoad {
         self.hazard * self.mean * self.remaining()
     }
 
-    /// The averages of the values of two loads of the same station.
+    /// The interruptions halfway between this and another estimate for the same station.
     pub(crate) fn halfway(&self, other: &Self) -> Self {
         let found = self.found.iter().zip(&other.found).map(|(a, b)| f64::midpoint(*a, *b)).collect();
         let share = f64::midpoint(self.share, other.share);
         Self { share, hazard: share / self.mean / (1.0 - share), found, ..*self }
     }
 
-    /// Whether the values of two loads of the same station are equal up to a relative `tolerance`.
+    /// Whether this and another estimate for the same station are equal up to a relative `tolerance`.
     pub(crate) fn is_close(&self, other: &Self, tolerance: f64) -> bool {
         let close = |a: f64, b: f64| (a - b).abs() <= tolerance * b.abs();
         close(self.share, other.share) && self.found.iter().zip(&other.found).all(|(a, b)| close(*a, *b))

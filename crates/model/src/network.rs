@@ -94,7 +94,7 @@ impl<'a> Network<'a> {
         stations.map(interrupted).collect()
     }
 
-    /// r: mean remaining time, in seconds, of an interruption of station `k` that an arrival of class `c` finds.
+    /// Mean remaining time r, in seconds, of an interruption of station `k` that an arrival of class `c` finds.
     pub(crate) fn interruption_found(&self, k: usize, c: usize) -> f64 {
         self.interrupted[k].as_ref().map_or(0.0, |interrupted| interrupted.found[c])
     }

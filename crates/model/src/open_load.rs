@@ -13,8 +13,8 @@ pub(crate) struct OpenLoad {
     /// Speed of the station for closed classes while 1, 2, … closed customers are present, relative to a lone request.
     /// The last value applies to any larger number of customers.
     pub(crate) multipliers: Vec<f64>,
-    /// R/(D·(n + 1)) of an open request while n = 0, 1, … closed customers are present. The last value applies to any
-    /// larger number of customers.
+    /// Residence time of an open request divided by D·(n + 1), where D is its demand, while n = 0, 1, … closed
+    /// customers are present. The last value applies to any larger number of customers.
     open: Vec<f64>,
 }
 
@@ -30,19 +30,20 @@ impl OpenLoad {
         }
     }
 
-    /// R/D of a closed customer that finds `others` other closed customers on average. The result is approximate,
-    /// because it depends only on this mean.
+    /// Residence time divided by demand of a closed customer that finds `others` other closed customers on average. The
+    /// result is approximate, because it depends only on this mean.
     pub(crate) fn closed_residence(&self, others: f64) -> f64 {
         (1.0 + others) / between(&self.multipliers, others)
     }
 
-    /// R/D of an open request, from the mean number of closed customers. The result is exact if there are none.
+    /// Residence time divided by demand of an open request, from the mean number of closed customers. The result is
+    /// exact if there are none.
     pub(crate) fn open_residence(&self, closed: f64) -> f64 {
         (1.0 + closed) * between(&self.open, closed)
     }
 
-    /// R/D of an open request. `probabilities` are the probabilities of 0, 1, … closed customers, `mean` is the mean
-    /// number of closed customers.
+    /// Residence time divided by demand of an open request. `probabilities` are the probabilities of 0, 1, … closed
+    /// customers, and `mean` is the mean number of closed customers.
     pub(crate) fn exact_open_residence(&self, probabilities: &[f64], mean: f64) -> f64 {
         let last = self.open[self.open.len() - 1];
         let few = probabilities.iter().zip(&self.open).enumerate();
@@ -54,8 +55,9 @@ impl OpenLoad {
     }
 }
 
-/// Computes ln E(n) for n = 0..=wanted. The infinite sum over the numbers of requests with constant speed α is computed
-/// first. Then the other terms are added, from the last to the first.
+/// Computes ln E(n) for n = 0..=wanted, where E(n) is the sum of the weights of all numbers of open requests beside n
+/// closed customers. The infinite sum over the numbers of requests with constant speed is computed first. Then the
+/// other terms are added, from the last to the first.
 fn log_sums(rate: &impl Fn(usize) -> f64, levels: usize, load: f64, wanted: usize) -> Vec<f64> {
     let x = load / rate(levels);
     // Sum over the numbers of requests with constant speed α: Σ over i of xⁱ·Π (levels + l)/(levels − n + l), with the

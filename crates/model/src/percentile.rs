@@ -112,12 +112,12 @@ const PRECISION: f64 = 1e-7;
 /// Maximum number of bisection steps. Only extremely short or long times need this number of steps.
 const MAX_STEPS: usize = 200;
 
-/// Maximum number of alternatives (components of a mixture) of a class's response time. To stay within this limit, the
-/// alternatives at a station are combined into one distribution.
+/// Maximum number of alternatives (components of the mixture) in the distribution of a class's response time. To stay
+/// within this limit, the alternatives at a station are combined into one distribution.
 const MAX_ALTERNATIVES: usize = 64;
 
-/// Share of all requests with a response time of at most `seconds`. Each of the alternatives `times` applies to the
-/// given share of the requests.
+/// Share of all requests with a response time of at most `seconds`. The response time is a mixture of the alternatives
+/// `times`, each with its share of the requests.
 fn combined_share(times: &[(Time<'_>, f64)], seconds: f64) -> f64 {
     times.iter().map(|(time, share)| share * time.share_within(seconds)).sum()
 }
@@ -134,7 +134,8 @@ fn times<'a>(stations: &'a [StationView<'a>], solution: &Solution, class: Option
     visible.flat_map(|(c, share)| Time::alternatives(stations, c, share / total)).collect()
 }
 
-/// One alternative of a response time in seconds: the sum of independent times at several stations.
+/// One component of the mixture that is the distribution of a response time: the sum of independent times at several
+/// stations, in seconds.
 #[derive(Clone)]
 struct Time<'a> {
     mean: f64,

@@ -23,7 +23,7 @@
 //! - Interruptions: an arrival also waits for the rest r of an interruption, and for the open requests that arrived
 //!   during it ([`crate::interruptions`]). Every D includes the factor 1/(1 − σ).
 //! - Rate multipliers α: as in processor sharing, R = D·(1 + N)/α(1 + N), interpolated between whole numbers (the
-//!   queue-dependent approximation of Casale, Pérez & Wang, 2015). α and the residence of open requests are as in
+//!   queue-dependent approximation of Casale, Pérez & Wang, 2015). α and the residence time of open requests are as in
 //!   [`crate::open_load`].
 
 use crate::ModelError;
@@ -109,8 +109,8 @@ pub(crate) fn check_served(network: &Network<'_>, k: usize, c: usize, throughput
     Err(ModelError::Starved { station, class })
 }
 
-/// R/D with processor sharing. `waiting` closed customers wait, and `busy` servers are busy, `open` of them with
-/// requests of open classes.
+/// Residence time divided by demand, under processor sharing. `waiting` closed customers wait, and `busy` servers are
+/// busy, `open` of them with requests of open classes.
 pub(crate) fn sharing(servers: u32, open: f64, must_wait: MustWait, waiting: f64, busy: f64) -> f64 {
     1.0 + (waiting + must_wait.probability(servers, busy)) / (f64::from(servers) - open)
 }
@@ -192,9 +192,9 @@ impl Arrival<'_> {
         (left + stretched) / self.remaining(above, |_| false) * self.servers() + self.urgent_backlog_wait(level)
     }
 
-    /// Time in seconds until the waiting customers of closed classes are served, from the most urgent level down to
-    /// `level`. Open requests of more urgent levels overtake these customers; open requests of the same level queue
-    /// behind them.
+    /// Time in seconds until the waiting customers of closed classes with the priority `level` or a more urgent one are
+    /// served. Open requests with a more urgent priority than a customer overtake it; those of the same priority queue
+    /// behind it.
     fn urgent_backlog_wait(&self, level: u32) -> f64 {
         let (mut wait, mut ahead) = (0.0, 0.0);
         for here in self.levels().into_iter().filter(|here| *here <= level) {
@@ -217,8 +217,8 @@ impl Arrival<'_> {
         self.must_wait.probability(self.network.model.stations[self.k].servers, self.busy(counts))
     }
 
-    /// Mean remaining time of a service in progress, in seconds. An arrival is more likely to arrive during a long
-    /// service than during a short one.
+    /// Mean remaining time of a service in progress, in seconds. An arrival is more likely during a long service than
+    /// during a short one.
     fn mean_left(&self, counts: impl Fn(usize) -> bool) -> f64 {
         let scv = self.network.scv[self.k];
         let busy = self.busy(&counts);

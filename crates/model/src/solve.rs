@@ -22,7 +22,8 @@
 //!
 //! Mixed networks have open and closed classes. The closed classes are solved at stations that the open classes slow
 //! down (Reiser & Kobayashi 1975; Zahorjan & Wong 1981; several servers and rate multipliers, Bruell, Balbo & Afshari
-//! 1984). The residence of an open request follows from the number of closed customers. This is exact in product form.
+//! 1984). The residence time of an open request follows from the number of closed customers. This is exact in product
+//! form.
 //!
 //! It is an error if an exact solution would not fit in memory or would take more than half a minute. The error states
 //! the memory and the time.

@@ -89,7 +89,8 @@ pub(crate) struct WakeupQueue {
     servers: f64,
     /// w·Iᵖ⁻¹: additional service time, in seconds, of a request that finds all servers idle.
     pub(crate) max_extra_s: f64,
-    /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2. S excludes the additional times.
+    /// Σ λ·Sᵏ of the classes that visit the station, for k = 0, 1, 2. S is the service time without the additional
+    /// times.
     moments: [f64; 3],
     /// Mean number of busy servers, including the additional times.
     pub(crate) busy: f64,
@@ -124,8 +125,8 @@ impl WakeupQueue {
         if self.count > MAX_DISTINGUISHED {
             return vec![(if some > 0.0 { self.idle[0] / some } else { 0.0 }, some)];
         }
-        // The probability of n requests present is proportional to aⁿ/n!. The loop begins with n = m − 1, whose weight
-        // is 1.
+        // With the offered load a, the probability of n requests present is proportional to aⁿ/n!. The loop begins with
+        // n = m − 1, whose weight is 1.
         let mut weight = 1.0;
         let mut found = Vec::new();
         for busy in (0..self.count).rev() {
@@ -190,7 +191,7 @@ impl WakeupQueue {
 /// Maximum number of servers for which each possible number of idle servers has its own probability.
 const MAX_DISTINGUISHED: u32 = 16;
 
-/// Ratios for one server with processor sharing.
+/// Ratios of times at one server with processor sharing.
 struct Shared {
     /// Ratio of the residence time beyond service to the mean wait that the queue would have if served first come,
     /// first served.

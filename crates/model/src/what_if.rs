@@ -46,7 +46,7 @@ use serde::Serialize;
 pub struct WhatIfOptions {
     /// The method that solves the model.
     pub method: Method,
-    /// Objectives whose headroom is computed.
+    /// Objectives (upper limits of response times or utilizations) for which the greatest load is computed.
     pub slos: Vec<Slo>,
     /// Number of random draws of the demands from which confidence intervals are computed; 0 for no intervals.
     pub draws: usize,
@@ -72,7 +72,7 @@ pub struct WhatIf {
     /// The ratio of each result after the changes to the same result before them; `None` if the demands have no
     /// intervals.
     pub effect: Option<Effect>,
-    /// The results along the ranges of changes; `None` without ranges.
+    /// The results for each number of the ranges of changes; `None` without ranges.
     pub curve: Option<Curve>,
 }
 

@@ -229,11 +229,11 @@ impl Iterator for Arrivals {
 /// The values of the area under the rate curve at which calls are due (ticks), on average one per unit of area.
 #[derive(Clone, Debug)]
 enum Ticks {
-    /// Ticks at the areas 0, 1, 2…; because they are counted by an integer, they do not drift.
+    /// The values 0, 1, 2…; because they are counted by an integer, they do not drift.
     Even { index: u64 },
-    /// Ticks of a Poisson process of rate 1.
+    /// Values with exponentially distributed gaps of mean 1, as in a Poisson process of rate 1.
     Exponential { area: f64, rng: Pcg64 },
-    /// The first tick is at area 0. The gaps after it are uniformly distributed between 1 − `spread` and 1 + `spread`.
+    /// The first value is 0. The gaps after it are uniformly distributed between 1 − `spread` and 1 + `spread`.
     Uniform { area: f64, spread: f64, rng: Pcg64 },
 }
 
@@ -281,7 +281,8 @@ enum Curve {
     Trace(Trace, Speed),
 }
 
-/// Formats a duration exactly, to the nanosecond, in the notation of processes. The `Display` of [`Nanos`] rounds.
+/// Formats a duration exactly, to the nanosecond, in the syntax of arrival processes. The `Display` of [`Nanos`]
+/// rounds.
 fn exact(duration: Nanos) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| duration.0.is_multiple_of(*unit));

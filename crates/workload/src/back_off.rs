@@ -24,7 +24,7 @@ const FREE_LOSSES: u8 = 3;
 /// Arrivals, mixes and sessions use streams with lower numbers.
 const STREAM: u64 = 1 << 32;
 
-/// Draws the waits of the users of one shard.
+/// Draws the waits of the users of one shard (part of the load) after failed calls.
 #[derive(Clone, Debug)]
 pub(crate) struct BackOff {
     rng: Pcg64,
@@ -34,12 +34,12 @@ pub(crate) struct BackOff {
 }
 
 impl BackOff {
-    /// Creates the back-off of a shard. The waits are drawn from a random stream with this seed.
+    /// Creates the source of waits of a shard. The waits are drawn from a random stream with this seed.
     pub fn new(seed: u64, shard: Shard) -> BackOff {
         BackOff { rng: rng(seed, STREAM + shard.index), answered_at: None, waits: true }
     }
 
-    /// Creates a back-off with which users never wait.
+    /// Creates a source of waits that are always 0.
     pub fn none() -> BackOff {
         BackOff { waits: false, ..BackOff::new(0, Shard::WHOLE) }
     }

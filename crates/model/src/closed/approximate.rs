@@ -26,10 +26,11 @@ use crate::residence::{MustWait, StateAtArrival, check_served, residence, sharin
 use crate::station::products;
 use brimful_core::model::{Scheduling, StationKind};
 
-/// Tolerance of the final fixed point: the largest permitted change of a class's share of time in one iteration.
+/// Tolerance of the final fixed point: the largest permitted change, in one iteration, of the share of time that a
+/// class spends at a queue.
 const FINAL_TOLERANCE: f64 = 1e-13;
 
-/// Tolerance of the fixed points from which the Linearizer computes the shifts.
+/// Tolerance of the fixed points from which the Linearizer computes the effect of one customer fewer.
 const SHIFT_TOLERANCE: f64 = 1e-7;
 
 /// Tolerance of the fixed points of smaller populations, which lead to the starting point of the whole population.
@@ -43,7 +44,7 @@ const START_CUSTOMERS: f64 = 4.0;
 const MAX_SHIFT_CHANGE: f64 = 1e-4;
 
 /// Maximum number of rounds of the Linearizer. A round solves the network with one customer fewer of each class, and
-/// then the whole network. Its authors use three rounds, which are usually enough.
+/// then the whole network. The authors of the Linearizer use three rounds, which are usually enough.
 const MAX_ROUNDS: usize = 10;
 
 /// Maximum share by which a station's throughput may exceed its capacity. With the Linearizer, the ratio of throughput
@@ -83,8 +84,8 @@ pub(crate) fn linearizer(network: &Network<'_>) -> Result<Performance, ModelErro
 }
 
 /// Mean behaviour of one customer of each class. The vector begins with the shares of the customer's time at each
-/// queue, one row of classes per queue. Then it has one ratio for each class: a lone customer's cycle time to the
-/// present cycle time. The type is also used for the difference of two such vectors.
+/// queue, one row of classes per queue. Then it has one ratio for each class: the cycle time of a lone customer,
+/// divided by the current cycle time. The type is also used for the difference of two such vectors.
 type Shares = Vec<f64>;
 
 /// A network in the form that the iteration needs. `classes` are the closed classes; `queues` are all stations except
@@ -104,7 +105,7 @@ struct Iteration<'a> {
 struct Queue {
     station: usize,
     servers: u32,
-    /// D: demand of each class.
+    /// D: demand of each class, in seconds.
     demands: Vec<f64>,
     /// Mean remaining time, in seconds, of an interruption that an arrival of each class finds.
     interruption_found: Vec<f64>,
@@ -183,8 +184,8 @@ impl<'a> Iteration<'a> {
         vec![vec![0.0; (self.queues.len() + 1) * self.classes.len()]; self.classes.len()]
     }
 
-    /// The change of the shares from `whole`, the solution for the whole population, to `less`, the solution for
-    /// `population`, which has one customer fewer. The change is 0 for classes without customers in `population`.
+    /// The change of the shares of time from `whole`, the solution for the whole population, to `less`, the solution
+    /// for `population`, which has one customer fewer. The change is 0 for classes without customers in `population`.
     fn shift(&self, whole: &Shares, less: &Shares, population: &[f64]) -> Shares {
         let change = |(i, (whole, less)): (usize, (&f64, &f64))| {
             if population[i % population.len()] > 0.0 { less - whole } else { 0.0 }
@@ -192,8 +193,8 @@ impl<'a> Iteration<'a> {
         whole.iter().zip(less).enumerate().map(change).collect()
     }
 
-    /// Computes the fixed point for a population. `shifts[c]` is the change of the shares when one customer of class
-    /// `c` leaves the network.
+    /// Computes the fixed point for a population. `shifts[c]` is the change of the shares of time when one customer of
+    /// class `c` leaves the network.
     fn settle(
         &self,
         population: &[f64],
@@ -219,7 +220,7 @@ impl<'a> Iteration<'a> {
         }
     }
 
-    /// Computes the shares `new` of the next iteration from the shares `old`.
+    /// Computes the shares of time `new` of the next iteration from the shares `old`.
     fn step(&self, population: &[f64], shifts: &[Shares], shifted: &Shifted, old: &[f64], new: &mut [f64]) {
         let classes = self.classes.len();
         let (at, alone) = old.split_at(self.queues.len() * classes);
@@ -257,7 +258,8 @@ impl<'a> Iteration<'a> {
         (0..classes).map(found).collect()
     }
 
-    /// R of an open or closed class at a queue where R depends on the classes of the customers that an arrival finds.
+    /// Residence time R of an open or closed class at a queue where R depends on the classes of the customers that an
+    /// arrival finds.
     fn among(&self, queue: &Queue, class: usize, found: &[(f64, f64)]) -> f64 {
         let (network, k) = (self.network, queue.station);
         let busy: f64 = found.iter().map(|(present, busy)| busy.min(*present)).sum();
@@ -323,9 +325,10 @@ impl Queue {
         self.open > 0.0 || self.dependent || visitors.sum::<f64>() > f64::from(self.servers)
     }
 
-    /// R of each class with processor sharing, written to `new`. R depends only on the numbers of customers and of busy
-    /// servers that an arrival finds. `at` are the shares of each class's time at this queue, and `rates` the
-    /// throughput per customer of each class. `shifted` has, for each arriving class, the shifts of these two numbers.
+    /// Computes the residence time of each class under processor sharing, and writes it to `new`. It depends only on
+    /// the numbers of customers and of busy servers that an arrival finds. `at` are the shares of each class's time at
+    /// this queue, and `rates` the throughput per customer of each class. `shifted` has the changes of the two numbers
+    /// for each arriving class, because the arrival itself is not present.
     fn share(&self, at: &[f64], rates: &[f64], population: &[f64], shifted: (&[f64], &[f64]), new: &mut [f64]) {
         let all: f64 = at.iter().zip(population).map(|(s, n)| s * n).sum();
         let (joined, more_busy) = shifted;

@@ -106,7 +106,7 @@ impl Solver<'_> {
         }
     }
 
-    /// Computes R = N/X of each class at centre `k`, where N = D × found.
+    /// Computes the residence time R = N/X of each class at centre `k`, where N = D × found.
     fn residence(&self, k: usize, found: &[f64]) -> Vec<f64> {
         let demands = self.closed.centres[k].demands.iter();
         demands.zip(found).zip(&self.throughput).map(|((d, found), x)| d * (found / x)).collect()
@@ -133,7 +133,7 @@ impl Lattice {
         Self { most: most.to_vec(), back, populations }
     }
 
-    /// Index of the whole population.
+    /// Index of the population with all customers.
     fn last(&self) -> usize {
         self.populations - 1
     }

@@ -8,7 +8,7 @@ use std::fmt;
 /// Estimated cost of an exact solution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Effort {
-    /// Π (N + 1): number of combinations of customers of each class.
+    /// Π (N + 1): number of populations, the combinations of 0 to N customers of each class.
     pub(crate) populations: f64,
     /// Memory of the solution's arrays, in bytes.
     pub(crate) bytes: f64,
@@ -30,10 +30,11 @@ const SECONDS_PER_OPERATION: f64 = 1.5e-9;
 
 /// Additional cost of mean value analysis for each class and population, in units of [`SECONDS_PER_OPERATION`].
 const PER_CLASS: f64 = 3.0;
-/// Additional cost of convolution for each population and each pass over the populations, in units of [`SECONDS_PER_OPERATION`].
+/// Additional cost of convolution for each population and each pass over the populations, in units of
+/// [`SECONDS_PER_OPERATION`].
 const PER_PASS: f64 = 1.5;
-/// Cost of the effect of open classes at a station, in units of [`SECONDS_PER_OPERATION`], for each pair of a rate multiplier and a
-/// number of closed customers.
+/// Cost of the effect of open classes at a station, in units of [`SECONDS_PER_OPERATION`], for each pair of a rate
+/// multiplier and a number of closed customers.
 const PER_LEVEL: f64 = 3.0;
 
 /// Estimates the cost of the exact solution of a network's closed classes.

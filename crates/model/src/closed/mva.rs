@@ -41,8 +41,8 @@ pub(crate) fn solve(closed: &Closed) -> Steady {
             count(&mut present[1..], &most[1..]);
         }
     }
-    // The last throughputs and residence times are the solution, because the loop ends with the whole population. Their
-    // classes are sorted by population, so they are put back in the original order.
+    // The last throughputs and residence times are the solution, because the loop ends with the whole population. They
+    // are put back in the original order, because the loop uses the classes in the order of their populations.
     let position = |c: usize| order.iter().position(|o| *o == c).unwrap_or(c);
     let row = |k: usize| (0..classes).map(|c| residence[position(c)][k]).collect();
     Steady {

@@ -157,7 +157,7 @@ fn closed_variance_shares(network: &Network<'_>, solution: &Solution) -> Vec<Opt
     variances.iter().map(|variance| Some(if all > 0.0 { 1.0 - variance / all } else { 1.0 })).collect()
 }
 
-/// The interruptions of a station at which the mean wait for interruptions is `wait` seconds.
+/// The interruptions of a station where an arrival waits `wait` seconds for them on average.
 fn interruption(interrupted: &InterruptionLoad, wait: f64) -> Interruption {
     let often = wait / interrupted.remaining();
     Interruption {
@@ -171,9 +171,9 @@ fn interruption(interrupted: &InterruptionLoad, wait: f64) -> Interruption {
 }
 
 impl<'a> StationView<'a> {
-    /// The time of class `c` as a mixture of alternatives; empty if the class does not visit the station. There are
-    /// several alternatives only if service times are constant. The constant parts of the alternatives then differ, and
-    /// a constant part must be removed before a transform is inverted.
+    /// The time that a request of class `c` spends at the station, as a mixture of alternatives; empty if the class
+    /// does not visit the station. There are several alternatives only if service times are constant. The constant
+    /// parts of the alternatives then differ, and a constant part must be removed before a transform is inverted.
     pub(super) fn alternatives(&'a self, c: usize) -> Vec<Alternative<'a>> {
         if let Some(alternative) = self.interrupted_in_order(c) {
             return vec![alternative];
@@ -194,8 +194,8 @@ impl<'a> StationView<'a> {
         alternatives.into_iter().map(prolonged).collect()
     }
 
-    /// The time of class `c` at an interrupted station that serves open classes in the order of arrival. `None` at
-    /// other stations, or if servers must be woken up.
+    /// The time that a request of class `c` spends at an interrupted station that serves open classes in the order of
+    /// arrival. `None` at other stations, or if servers must be woken up.
     fn interrupted_in_order(&'a self, c: usize) -> Option<Alternative<'a>> {
         let (interrupted, demand) = (self.interrupted?, self.demands[c]);
         let is_ordered = self.station.scheduling == Scheduling::Fcfs && self.closed_variance_share.is_none();
@@ -211,7 +211,8 @@ impl<'a> StationView<'a> {
         Some(Alternative { probability: 1.0, mean, sojourn })
     }
 
-    /// The distribution of the time of class `c`; `None` if the class does not visit the station.
+    /// The distribution of the time that a request of class `c` spends at the station; `None` if the class does not
+    /// visit it.
     fn sojourn(&'a self, c: usize) -> Option<Sojourn<'a>> {
         let (demand, residence) = (self.demands[c], self.residence[c]);
         if demand <= 0.0 {
@@ -239,8 +240,8 @@ impl<'a> StationView<'a> {
         })
     }
 
-    /// The time with service first come, first served: a request that finds idle servers has a longer service, and any
-    /// other request waits.
+    /// The time at a station that serves first come, first served, and whose servers must be woken up. A request that
+    /// finds idle servers has a longer service, and any other request waits.
     fn ordered_waking(&'a self, waking: &WakeupQueue, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -259,8 +260,9 @@ impl<'a> StationView<'a> {
         alternatives
     }
 
-    /// The time with processor sharing: a request that finds idle servers has a longer service. Any other request finds
-    /// 1 + K requests at each server, where K has a geometric distribution.
+    /// The time at a station with processor sharing, whose servers must be woken up. A request that finds idle servers
+    /// has a longer service. Any other request finds 1 + K requests at each server, where K has a geometric
+    /// distribution.
     fn shared_waking(&'a self, waking: &WakeupQueue, saturated: &'a [f64], c: usize) -> Vec<Alternative<'a>> {
         let (demand, residence) = (saturated[c], self.residence[c]);
         let found = waking.found_idle();
@@ -325,8 +327,9 @@ impl<'a> StationView<'a> {
         }
     }
 
-    /// An exponential wait, prolonged by more urgent requests. If these requests interrupt service, the service is
-    /// prolonged too. A time V that is prolonged in this way has the variance Var(V)/(1 − σ)² + E[V]·λ·E[S²]/(1 − σ)³.
+    /// The time at a station with priorities: an exponential wait, prolonged by more urgent requests. If these requests
+    /// interrupt service, the service is prolonged too. A time V that is prolonged in this way has the variance
+    /// Var(V)/(1 − σ)² + E[V]·λ·E[S²]/(1 − σ)³.
     fn prioritized(&self, demand: f64, residence: f64, c: usize, interrupts: bool) -> Sojourn<'a> {
         let servers = self.servers();
         let level = |j: usize| self.classes[j].priority;
@@ -353,8 +356,9 @@ impl<'a> StationView<'a> {
         Sojourn::Ordered(service, family, self.sometimes(often, wait, scv))
     }
 
-    /// A wait until K services end, followed by a service. The distribution of K follows from the number of requests
-    /// present. The time between the ends of two services has the scv of the service time.
+    /// The time at a station with service in the order of arrival: a wait until K services end, and then a service. The
+    /// distribution of K follows from the number of requests present. The time between the ends of two services has the
+    /// scv of the service time.
     fn ordered(&self, demand: f64, residence: f64) -> Sojourn<'a> {
         let visits: f64 = self.demands.iter().zip(self.throughput).filter(|(d, _)| **d > 0.0).map(|(_, x)| x).sum();
         let plain = self.station.rate_multipliers.is_empty() && self.busy > 0.0;
@@ -397,9 +401,9 @@ impl<'a> StationView<'a> {
         Sojourn::Shared(demand, self.family, gamma.nodes().map(|(node, weight)| (stretch.least + node, weight)))
     }
 
-    /// The stretch that an arrival finds. The arrival must wait for one service to end if all servers are busy, and for
-    /// one more per waiting closed customer. After each of these services, the arrival waits for a geometrically
-    /// distributed number of open requests.
+    /// The stretch (factor by which other requests prolong service) that an arrival finds. The arrival must wait for
+    /// one service to end if all servers are busy, and for one more per waiting closed customer. After each of these
+    /// services, the arrival waits for a geometrically distributed number of open requests.
     fn stretch_at_arrival(&self, stretch: f64) -> Stretch {
         if !self.station.rate_multipliers.is_empty() {
             return self.load_dependent_stretch(stretch);
@@ -419,8 +423,8 @@ impl<'a> StationView<'a> {
         Stretch { least: 1.0, more, scv: (alone * rho + variance) / (alone * alone) }
     }
 
-    /// The stretch at a station whose speed α depends on the number of requests present. The probability that n
-    /// requests are present is proportional to busyⁿ/(α(1)·…·α(n)).
+    /// The stretch (factor by which other requests prolong service) at a station whose speed α depends on the number of
+    /// requests present. The probability that n requests are present is proportional to busyⁿ/(α(1)·…·α(n)).
     fn load_dependent_stretch(&self, stretch: f64) -> Stretch {
         let alpha = &self.station.rate_multipliers;
         let last = alpha[alpha.len() - 1];

@@ -1,4 +1,4 @@
-//! Computes statistics with 95 % confidence intervals from the slices of a run.
+//! Computes statistics with 95 % confidence intervals from the slices (periods) of a run.
 //!
 //! Warm-up: slices are removed from the beginning of the run. Their number is the one that minimizes the standard error
 //! of the mean of the other slices (MSER; White 1997, White, Cobb & Spratt 2000). The warm-up ends at the latest where
@@ -28,12 +28,12 @@ use super::histogram::{BUCKETS, Histogram};
 use super::record::Slice;
 use crate::Estimate;
 
-/// Number of batches of a run.
+/// Number of batches (parts of equal length) into which a run without its warm-up is divided.
 pub(super) const BATCHES: usize = 32;
 /// Quantile of Student's t distribution for 31 degrees of freedom and two-sided 95 % intervals.
 const STUDENT: f64 = 2.039_513;
-/// Largest correlation of successive batches for which intervals are widened correctly. At a larger correlation, an
-/// interval is too short by an unknown amount.
+/// Correlations of successive batches above this value are treated like this value. The intervals are then too short by
+/// an unknown amount.
 const MAX_CORRELATION: f64 = 0.9;
 
 /// Returns the number of slices that are warm-up, and whether the run has settled after the warm-up. A slice is a
@@ -75,9 +75,9 @@ pub(super) fn batches(slices: &[Slice], warm_up: usize) -> Vec<&[Slice]> {
     slices[slices.len() - size * BATCHES..].chunks(size).collect()
 }
 
-/// Returns the ratio of two sums over batches with its confidence interval, and the correlation between successive
-/// batches. Returns `None` if the denominator is 0. The ratio has no interval if the denominator is 0 in half of the
-/// batches.
+/// Returns the ratio of two sums over batches (parts of a run) with its confidence interval, and the correlation
+/// between successive batches. Returns `None` if the denominator is 0. The ratio has no interval if the denominator is
+/// 0 in half of the batches.
 pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Estimate, f64)> {
     let batches: Vec<[f64; 2]> = batches.into_iter().collect();
     let n = batches.len() as f64;
@@ -101,8 +101,8 @@ pub(super) fn ratio(batches: impl IntoIterator<Item = [f64; 2]>) -> Option<(Esti
     Some((Estimate { value, ci95_half_width: Some(errors * error) }, correlation))
 }
 
-/// Student's t on the longer side of the interval, corrected for the skewness of the batches' residuals. `squares` is
-/// the sum of the squared residuals.
+/// Student's t for the longer side of a confidence interval, corrected for the skewness of the batches' residuals.
+/// `squares` is the sum of the squared residuals.
 fn skewness_corrected_t(residuals: &[f64], squares: f64) -> f64 {
     let n = residuals.len() as f64;
     let deviation = (squares / (n - 1.0)).sqrt();
@@ -113,7 +113,7 @@ fn skewness_corrected_t(residuals: &[f64], squares: f64) -> f64 {
     if a < 1e-6 || a.is_nan() { STUDENT } else { (1.0 - (1.0 - 6.0 * a * (STUDENT + a)).cbrt()) / (2.0 * a) }
 }
 
-/// Quantiles of the response time of a class. `None` if no request of the class was completed.
+/// Median and percentiles of the response time of a class. `None` if no request of the class was completed.
 pub(super) fn quantiles(
     batches: &[&[Slice]],
     class: usize,

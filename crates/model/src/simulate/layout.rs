@@ -85,13 +85,13 @@ pub(super) struct Class {
 }
 
 impl Layout {
-    /// Creates the layout of a network. Returns an error if its open classes saturate a station.
+    /// Converts a model. Returns an error if its open classes saturate a station.
     pub(super) fn new(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         Layout::from_network(&under_load::network(model)?, options)
     }
 
-    /// Creates the layout of a network. Its open classes may saturate stations.
+    /// Converts a model whose open classes may saturate stations.
     pub(super) fn unchecked_stability(model: &Model, options: &SimulationOptions) -> Result<Layout, ModelError> {
         check_options(model, options)?;
         let network = Network::unchecked_stability(model)?;

@@ -25,16 +25,16 @@ pub struct ResponseTime {
     pub p99: Estimate,
 }
 
-/// A run without its warm-up, divided into batches.
+/// A run without its warm-up, divided into batches (parts of equal length).
 pub(super) struct RunStatistics<'a> {
     layout: &'a Layout,
     batches: Vec<&'a [Slice]>,
-    /// The sums of each batch, without its histograms.
+    /// The sums of each batch (a part of the run), without its histograms.
     sums: Vec<Slice>,
     batch_s: f64,
     settled: bool,
     /// For each class: the mean response time, and the correlation between the mean response times of successive
-    /// batches.
+    /// batches (parts of the run).
     responses: Vec<Option<(Estimate, f64)>>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> RunStatistics<'a> {
         self.settled
     }
 
-    /// Length of a batch, in seconds.
+    /// Length of a batch (a part of the run), in seconds.
     pub(super) fn batch_s(&self) -> f64 {
         self.batch_s
     }
@@ -79,7 +79,8 @@ impl<'a> RunStatistics<'a> {
         Some(worst)
     }
 
-    /// The largest correlation between the mean response times of successive batches, among all classes.
+    /// The largest correlation between the mean response times of successive batches (parts of the run), among all
+    /// classes.
     pub(super) fn correlation(&self) -> f64 {
         self.responses.iter().flatten().map(|(_, correlation)| *correlation).fold(-1.0, f64::max)
     }
@@ -135,8 +136,8 @@ fn sum(batch: &[Slice]) -> Slice {
     sum
 }
 
-/// Mean numbers of requests present in each slice, as two series: at all stations together, and at the station that is
-/// busiest over the whole run.
+/// Mean numbers of requests present in each slice (period of the run), as two series: at all stations together, and at
+/// the station that is busiest over the whole run.
 fn presence(layout: &Layout, slices: &[Slice]) -> Vec<Vec<f64>> {
     let classes = layout.classes.len();
     let row = |station: usize| station * classes..(station + 1) * classes;

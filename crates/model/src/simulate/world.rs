@@ -17,7 +17,7 @@ use crate::ModelError;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// One request. Times are in seconds since the start of the simulation.
+/// One simulated request. Times are in seconds since the start of the simulation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SimulatedRequest {
     /// Index of the request's class.
@@ -101,7 +101,7 @@ pub(super) struct Completed {
 }
 
 impl<'a> World<'a> {
-    /// Creates the initial state at time 0.
+    /// Creates the network in its state at time 0.
     pub(super) fn new(layout: &'a Layout, seed: u64) -> World<'a> {
         let (stations, classes) = (layout.stations.len(), layout.classes.len());
         let mut queues: Vec<Queue> = layout.stations.iter().map(|s| Queue::new(s.discipline.clone())).collect();
@@ -195,7 +195,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Begins or ends an interruption of the interrupted station with this index.
+    /// Begins or ends an interruption of the station with this index in `interrupted`.
     fn interrupt_or_resume(&mut self, index: usize) {
         let place = self.interrupted[index];
         let queue = &mut self.queues[place];

@@ -1,4 +1,4 @@
-//! Numbers of a what-if: `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
+//! Numbers in a change of a model (what-if): `1.5x`, `+30%`, `+2`, `12ms`, and ranges of them, `1x..2x:11`.
 //!
 //! A range has the stated number of points from its first to its last number. The points are evenly spaced; with
 //! `:log`, they grow by a constant factor. Counts are whole numbers. A unit that follows only the last number applies
@@ -12,7 +12,7 @@ const DEFAULT_POINTS: u32 = 21;
 /// Maximum number of points of a range.
 const MAX_POINTS: u32 = 100_000;
 
-/// One number, or a range of numbers.
+/// The amount of a change: one number, or a range of numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Amount {
     /// How the number changes the parameter.

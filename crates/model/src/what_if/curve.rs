@@ -44,7 +44,7 @@ pub struct CurvePoint {
     pub steady: Option<Steady>,
     /// The reason why there is no solution: a station cannot keep up, or a solver failed.
     pub unsolved: Option<String>,
-    /// For each station: share in use of the capacity that background work and interruptions leave; 1 or more if the
+    /// For each station: utilization of the capacity that background work and interruptions leave; 1 or more if the
     /// station cannot keep up. For a delay, it is the number of requests present. If there is no solution, closed
     /// classes are not included.
     pub utilization: Vec<f64>,

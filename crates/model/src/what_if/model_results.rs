@@ -37,7 +37,7 @@ pub struct StationLimit {
     pub station: String,
     /// The rate of all classes together, at their present mix, at which the station saturates, in requests per second.
     pub saturation_rate: f64,
-    /// Share in use of the capacity that background work and interruptions leave at the station; 1 or more if the
+    /// Utilization of the capacity that background work and interruptions leave at the station; 1 or more if the
     /// station cannot keep up.
     pub utilization: f64,
 }

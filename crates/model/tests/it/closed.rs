@@ -31,8 +31,7 @@ pub fn closed_class(name: &str, population: u32, think: f64) -> ModelClass {
 }
 
 /// Relative errors of `method`, compared with the exact solution, in 300 random networks with at most `servers` servers
-/// at a station. Returns the mean and the largest error of the throughputs X, followed by those of the response times
-/// R.
+/// at a station. Returns the mean and the largest error of the throughputs X, and then of the response times R.
 fn errors(method: Method, servers: u32) -> [(f64, f64); 2] {
     let mut runner = TestRunner::deterministic();
     let models: Vec<Model> =

@@ -55,9 +55,9 @@ fn class(rng: &mut Pcg64Mcg, index: u32, kind: Kind) -> ModelClass {
     }
 }
 
-/// Relative errors of the solver's mean response times, compared with a long simulation. Classes without a response
-/// time in the simulation are excluded. An error is the distance from the simulation's confidence interval, 0 inside
-/// it.
+/// Relative errors of the solver's mean response times, compared with a long simulation. An error is measured from the
+/// nearest end of the simulation's confidence interval; it is 0 inside. Classes without a response time in the
+/// simulation are excluded.
 fn errors(model: &Model) -> Option<Vec<f64>> {
     let solution = match solve(model, Method::Auto) {
         Err(ModelError::Starved { .. }) => return None,

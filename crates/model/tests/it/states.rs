@@ -1,7 +1,7 @@
 //! Compares the exact solvers with the definition of the solution: a sum over all states of a network (Baskett, Chandy,
 //! Muntz & Palacios, 1975).
 //!
-//! The sum adds the logarithms of the states' weights. The tests share no code with the crate.
+//! The weight of each state is computed as a logarithm. The tests share no code with the crate.
 
 use crate::closed::{closed_class, delay, queue};
 use brimful_core::model::{ClassKind, Model, ModelClass, Station, StationKind};
@@ -96,7 +96,7 @@ fn open_classes_meet_closed_ones_at_stations_of_any_speed() {
 
 #[test]
 fn hundreds_of_servers_shared_with_open_classes_do_not_overflow() {
-    // With 200 servers, the weights of the open classes exceed the range of `f64`.
+    // With 200 servers, the weights of the open classes' states exceed the range of `f64`.
     let open = ModelClass { name: "o".into(), rate: Some(1.0), ..ModelClass::default() };
     let model = Model {
         stations: vec![queue("threads", 200), queue("disk", 1)],

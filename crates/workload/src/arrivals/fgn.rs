@@ -130,9 +130,9 @@ mod tests {
         let paths: Vec<&[f64]> = paths.iter().flat_map(|two| two.chunks(PATH_SLOTS)).collect();
         let covariance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>() / a.len() as f64;
         let mean = |of: &dyn Fn(&[f64]) -> f64| paths.iter().map(|path| of(path)).sum::<f64>() / paths.len() as f64;
-        // For H < 0.75, the squared autocovariances γ² have a finite sum; at H = 0.6, it is less than 1.3. So with n =
-        // 8·2¹⁶ slots, the standard error of an autocovariance is below √(2·1.3·2/n) (Bartlett). The tolerance, 0.016,
-        // is five standard errors.
+        // For H < 0.75, the squared autocovariances γ² have a finite sum; at H = 0.6, it is less than 1.3. So with
+        // eight paths (n = 8·2¹⁶ slots), the standard error of an autocovariance is below √(2·1.3·2/n) (Bartlett). The
+        // tolerance, 0.016, is five standard errors.
         for lag in [0, 1, 2, 10, 100] {
             let estimate = mean(&|path| covariance(&path[lag..], path));
             assert!((estimate - autocovariance(h, lag)).abs() < 0.016, "lag {lag}: {estimate}");

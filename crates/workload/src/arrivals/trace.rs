@@ -45,7 +45,7 @@ impl Trace {
         self.instants.len() as u64
     }
 
-    /// The shortest window that contains every arrival if the trace is played back at `speed`.
+    /// Length of the shortest run that contains every arrival if the trace is played back at `speed`.
     pub fn window(&self, speed: Speed) -> Nanos {
         self.due_time(self.instants.len() - 1, speed).unwrap_or(Nanos::ZERO) + Nanos(1)
     }

@@ -50,15 +50,16 @@ impl SessionHistory {
         SessionHistory { span: Nanos::from_secs_f64(span_s), cycle_s: cycle_s.min(span_s) }
     }
 
-    /// Simulates a session up to the start of the run. Returns whether the session is still in progress at that time.
-    /// The session began at `began_s`, in seconds from the start of the run, which is negative.
+    /// Simulates a session up to the start of the run, and updates its state `visit`. Returns whether the session is
+    /// still in progress at that time. The session began at `began_s`, in seconds from the start of the run, which is
+    /// negative.
     pub fn reaches_run(&self, began_s: f64, load: &SessionLoad, visit: &mut SessionState) -> bool {
         self.simulate(began_s, load, visit).is_ok()
     }
 
-    /// Simulates the sessions of a user up to the start of the run. A cycle is the mean time between the starts of two
-    /// sessions of a user. The first session begins in the first cycle of the simulated time, after the share `place`
-    /// (0 to 1) of it.
+    /// Simulates the sessions of a user up to the start of the run, and updates the state `visit`. A cycle is the mean
+    /// time between the starts of two sessions of a user. The first session begins in the first cycle of the simulated
+    /// time, after the share `place` (0 to 1) of it.
     pub fn begin_user(&self, place: f64, load: &SessionLoad, rest_s: &Spread, visit: &mut SessionState) {
         let mut began_s = self.cycle_s * place - self.span.as_secs_f64();
         while began_s < 0.0 {

@@ -57,14 +57,14 @@ fn take_session(bursts: &mut Vec<ScriptedBurst>) -> Option<Script> {
     (!bursts.is_empty()).then(|| Script { bursts: std::mem::take(bursts) })
 }
 
-/// One logical line of the file. If a quoted value continues on further lines, they belong to the same entry.
+/// One logical line of the file. A quoted value may continue on further lines.
 enum Entry {
     Comment,
     Empty,
     Call { call: ScriptedCall, think_s: Option<f64>, position: Position },
 }
 
-/// A position in the file.
+/// A position in the file of sessions.
 #[derive(Clone, Copy)]
 struct Position {
     line: usize,

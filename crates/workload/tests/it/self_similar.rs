@@ -8,8 +8,8 @@ use brimful_core::Nanos;
 const SLOT: Nanos = Nanos::from_millis(100);
 const HURST: [f64; 4] = [0.6, 0.7, 0.8, 0.9];
 
-/// The theoretical result of `energies` for fractional Gaussian noise at the time scale `octave` (2^octave slots).
-/// `variance` is the variance of the number of calls per slot.
+/// The theoretical result of `energies` for fractional Gaussian noise at `octave`, which compares sums of 2^(octave −
+/// 1) slots. `variance` is the variance of the number of calls per slot.
 fn expected_energy(h: f64, variance: f64, octave: usize) -> f64 {
     let growth = 2.0 * h - 1.0;
     variance * 2f64.powf((octave - 1) as f64 * growth) * (2.0 - 2f64.powf(growth))

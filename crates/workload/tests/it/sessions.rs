@@ -203,7 +203,7 @@ fn no_more_sessions_begin_than_were_asked_for() {
     }
 }
 
-/// Expects that a single user makes all sessions, one after another. A failed session must count, too.
+/// Expects that a single user makes all sessions, one after another, even if one of them fails.
 #[test]
 fn a_single_user_makes_all_sessions() {
     let load = Load { max_sessions: Some(4), bursts: spread("2"), think_s: spread("1"), ..closed(1, "0") };
