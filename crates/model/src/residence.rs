@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_interrupt_does_not_see_the_others() {
+    fn a_class_does_not_wait_for_classes_that_it_interrupts() {
         // Preemptive resume (Jaiswal 1968): R = S/(1 − σ₁) + W/((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the classes with
         // more urgent priorities. σ₂ and W, the mean unfinished work, also include the classes of equal priority.
         let classes = [(open(2.0, 0), 0.2), (open(1.0, 1), 0.3)];

@@ -24,7 +24,7 @@ pub struct NewClass {
     pub(super) population: Option<Amount>,
     /// Mean think time of a closed class.
     pub(super) think: Option<Amount>,
-    /// Priority of the class; a larger number is more urgent.
+    /// Priority of the class; a smaller number is more urgent.
     pub(super) priority: Option<Amount>,
     /// The demands, each with the name of its station.
     pub(super) demands: Vec<(String, Amount)>,
