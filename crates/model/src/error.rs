@@ -6,7 +6,7 @@ use brimful_core::quantity::percent;
 /// A reason why a model is invalid or cannot be solved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ModelError {
-    /// Two parameters of the input contradict each other. The text describes the contradiction.
+    /// The input is incomplete, or contradicts itself. The text describes the problem.
     #[error("the input does not fit together: {0}")]
     Inconsistent(String),
     /// A number of the input is invalid.

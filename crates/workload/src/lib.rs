@@ -26,7 +26,7 @@ pub use s_clients::SClients;
 pub use sessions::{Scripts, Sessions, read_session_log};
 pub use streamed::{DueCall, StreamedWorkload};
 
-/// A sequence of requests, one for each call of a schedule.
+/// Chooses the request of each call of a schedule, in the order of the schedule.
 pub trait Chooser: Iterator<Item = brimful_core::CallSpec> {
     /// Skips `n` calls, which other shards (parts of the load) make.
     fn skip_calls(&mut self, n: u64) {

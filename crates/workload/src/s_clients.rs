@@ -17,8 +17,8 @@ use brimful_core::{End, Nanos, NextCall, Outcome, Workload};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// One shard (part of the load) of S-Clients. Each call is one connection attempt: the engine must open a connection
-/// for every call.
+/// Clients that make connection attempts at a rate that does not depend on the server (S-Clients, Banga & Druschel
+/// 1997): one shard (part of the load). Each call is one attempt: the engine must open a connection for every call.
 #[derive(Clone, Debug)]
 pub struct SClients<C = Mix> {
     /// For each client without an attempt in progress, the time from which it may begin its next attempt.

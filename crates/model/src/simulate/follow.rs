@@ -16,9 +16,9 @@ pub struct SimulationInterval {
     pub work: Vec<Vec<f64>>,
 }
 
-/// Simulates an initially empty network in intervals of `interval_s` seconds. At the end of each interval, calls `see`
-/// with its requests. The simulation ends when `see` returns false. The options `precision`, `events` and `time_s` have
-/// no effect. The network may be saturated. Returns the requests that are present at the end.
+/// Simulates an initially empty network in intervals of `interval_s` seconds. At the end of each interval, calls
+/// `observe` with its requests. The simulation ends when `observe` returns false. The options `precision`, `events` and
+/// `time_s` have no effect. The network may be saturated. Returns the requests that are present at the end.
 ///
 /// # Errors
 /// When the model or the options are invalid, or more than a million requests are present.
@@ -26,7 +26,7 @@ pub fn simulate_intervals(
     model: &Model,
     options: &SimulationOptions,
     interval_s: f64,
-    mut see: impl FnMut(SimulationInterval) -> bool,
+    mut observe: impl FnMut(SimulationInterval) -> bool,
 ) -> Result<Vec<SimulatedRequest>, ModelError> {
     let layout = Layout::unchecked_stability(model, options)?;
     let mut world = World::new(&layout, options.seed);
@@ -37,7 +37,7 @@ pub fn simulate_intervals(
         let work = world.presence.iter_mut().map(|p| std::mem::take(&mut p.visits).work).collect::<Vec<f64>>();
         let work = work.chunks(layout.classes.len()).map(<[f64]>::to_vec).collect();
         let completed = world.passages.replace(Vec::new()).unwrap_or_default();
-        if !see(SimulationInterval { completed, work }) {
+        if !observe(SimulationInterval { completed, work }) {
             break;
         }
     }

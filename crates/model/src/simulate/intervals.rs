@@ -144,7 +144,7 @@ pub(super) fn quantiles(
         let value = time(quantile);
         let below = |row: &Vec<u64>| [count_below(row, quantile), row.iter().sum::<u64>() as f64];
         let half_width = ratio(counts.iter().map(below)).and_then(|(share, _)| share.ci95_half_width);
-        // The interval must not extend beyond the shortest and the longest observed time.
+        // There is no interval if it would extend beyond the shortest or the longest observed time.
         let ci95_half_width = half_width
             .filter(|half| share + half < 1.0 && share - half > 0.0)
             .map(|half| (time(at(share + half)) - value).max(value - time(at(share - half))));

@@ -27,7 +27,7 @@ pub struct Client {
     pub(super) speed: Amount,
     /// Bytes transferred per request, in both directions.
     pub(super) size: Amount,
-    /// Length of a round trip between the link and the server.
+    /// Time of a round trip through the Internet, once per request.
     pub(super) rtt: Option<Amount>,
     /// Number of clients.
     pub(super) clients: Option<Amount>,

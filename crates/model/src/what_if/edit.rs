@@ -64,7 +64,7 @@ pub(super) struct ClientEdit {
     pub(super) speed: ChangeValue,
     /// Bytes transferred per request, in both directions.
     pub(super) size: ChangeValue,
-    /// Length of a round trip between the link and the server.
+    /// Time of a round trip through the Internet, once per request.
     pub(super) rtt: Option<ChangeValue>,
     /// Number of clients.
     pub(super) clients: Option<ChangeValue>,

@@ -39,7 +39,7 @@ pub struct SessionState {
     /// Number of calls that remain for later bursts. It is used only if the load specifies the number of calls per
     /// session.
     calls_to_come: u32,
-    /// Number of the session's calls that have been sent but not answered.
+    /// Number of the session's calls that have been made and have not ended, including calls that wait for a retry.
     in_flight: u32,
     /// Number of bursts begun so far.
     bursts: u32,
