@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn under_fcfs_all_who_visit_wait_alike() {
+    fn under_fcfs_all_visiting_classes_wait_equally_long() {
         let classes = [(1.0, 0.1), (0.5, 0.8), (100.0, 0.0)];
         let residence = solve_open(&model(station(2, Scheduling::Fcfs, 1.0, 0.0), &classes), Method::Erlang);
         let residence = residence.unwrap().residence.remove(0);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn under_fcfs_the_unequal_wait_for_the_long_ones() {
+    fn under_fcfs_short_requests_wait_for_long_ones() {
         // Pollaczek and Khinchine: the mean wait is λE[S²]/2 divided by 1 − ρ. With 40 requests/s of 0.01 s and 0.8/s
         // of 0.5 s, λE[S²]/2 = (40·0.01² + 0.8·0.5²)·(1 + scv)/2 and 1 − ρ = 0.2.
         for scv in [0.0, 1.0, 3.0] {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn invalid_models_are_an_error() {
         let good = || model(station(1, Scheduling::Ps, 1.0, 0.0), &[(1.0, 0.1)]);
         let broken = |f: &dyn Fn(&mut Model)| {
             let mut model = good();

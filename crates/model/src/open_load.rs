@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn one_server_is_shared_in_the_plain_way() {
+    fn open_classes_slow_one_server_down_by_their_load() {
         let one = servers(1, 0.6, 50);
         assert_eq!(one.multipliers.len(), 1);
         assert!(close(one.multipliers[0], 0.4) && close(one.open_residence(7.0), 8.0 / 0.4));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn hundreds_of_servers_are_no_trap() {
+    fn hundreds_of_servers_do_not_overflow() {
         // If closed customers occupy all m servers, open requests with an offered load a have ρ = a/m at each server.
         // So E(n)/E(n − 1) approaches 1/(1 − ρ).
         for (m, load) in [(400, 360.0), (5000, 4900.0), (5000, 1.0)] {

@@ -99,7 +99,7 @@ mod tests {
     use brimful_core::model::{ModelClass, Scheduling, StationKind};
 
     #[test]
-    fn auto_takes_the_exact_way_if_it_is_quick_and_says_so() {
+    fn auto_chooses_the_exact_solution_if_it_is_quick() {
         let one = |class: ModelClass| model(queue(Scheduling::Ps, 2, 1.0), &[(class, 0.1)]);
         let chosen = |model: &Model| solve(model, Method::Auto).map(|s| (s.method, s.why)).unwrap();
         assert_eq!(chosen(&one(open(5.0, 0))).0, Method::Erlang);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_servers_as_can_be_written_are_no_trap() {
+    fn the_maximum_number_of_servers_is_solved_quickly() {
         let classes = [(open(1e9, 0), 1.0), (closed(1, 1.0), 1.0)];
         let endless = model(queue(Scheduling::Ps, u32::MAX, 1.0), &classes);
         for method in [Method::Auto, Method::Seidmann, Method::Linearizer] {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn exact_is_said_of_what_is() {
+    fn only_exact_solutions_are_called_exact() {
         let why = |order, classes: &[(ModelClass, f64)], method| {
             solve(&model(queue(order, 1, 1.0), classes), method).map(|s| (s.method, s.why)).unwrap()
         };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn no_station_gives_more_than_it_has() {
+    fn no_station_exceeds_its_capacity() {
         // Without the limit of the throughput in `approximate.rs`, the rule for priorities would use 1.17 times the
         // capacity of this station.
         let classes = [(closed(3, 1.0), 0.1), (closed(4, 0.0), 0.1), (closed(5, 1.0), 0.1)];
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn invalid_models_are_an_error() {
         let broken = |f: &dyn Fn(&mut Model), method| {
             let mut model = model(queue(Scheduling::Ps, 2, 1.0), &[(closed(3, 0.0), 0.1), (open(5.0, 1), 0.2)]);
             f(&mut model);

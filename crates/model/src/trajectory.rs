@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_steady_host_it_is_what_the_model_says() {
+    fn without_slowness_response_times_match_the_solver() {
         for (rate, scv) in [(300.0, 1.0), (800.0, 0.0), (700.0, 3.0)] {
             let model = server(rate, scv, None);
             let predicted = solve_open(&model, Method::Auto).unwrap().mean_response_time;
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_spell_is_felt_by_those_who_come_in_it() {
+    fn services_that_start_in_a_slow_interval_take_longer() {
         let model = server(100.0, 0.0, None);
         let slowness = HostSlowness::from_intervals([(1.0, 1.0), (0.5, 3.0), (1.0, 1.0)]);
         let arrivals = [0.5, 1.0, 1.4, 2.0].map(|at| (at, 0));

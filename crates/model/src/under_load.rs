@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn invalid_idle_costs_are_an_error() {
         let wrong = |change: &dyn Fn(&mut Station)| {
             let mut model = open(Some(WAKING), 1.0);
             change(&mut model.stations[0]);

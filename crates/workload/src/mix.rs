@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_of_nothing_is_refused() {
+    fn a_mix_without_requests_is_rejected() {
         for shares in [&[][..], &[0.0, 0.0], &[1.0, -1.0], &[f64::NAN]] {
             assert!(Mix::new(shares, 0).is_err(), "{shares:?}");
         }

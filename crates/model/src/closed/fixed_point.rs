@@ -147,13 +147,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_leaps_to_and_fro_settles_by_half_steps() {
+    fn an_oscillating_iteration_converges_with_half_steps() {
         let x = fixed_point(vec![3.0], 1e-12, |x, image| image[0] = if x[0] > 0.0 { 2.0 / x[0] } else { 1.0 }).unwrap();
         assert!((x[0] - 2f64.sqrt()).abs() < 1e-9, "{x:?}");
     }
 
     #[test]
-    fn what_has_no_fixed_point_is_an_error() {
+    fn a_function_without_a_fixed_point_is_an_error() {
         let error = fixed_point(vec![1.0], 1e-12, |x, image| image[0] = x[0] + 1.0).unwrap_err();
         assert!(matches!(error, ModelError::NotConverged { .. }));
     }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_known_comes_back() {
+    fn known_distributions_are_recovered() {
         for t in [0.01, 0.3, 1.0, 4.0, 12.0_f64] {
             let exponential = tail(t, |s| (s + 1.0).inv());
             assert!((exponential - (-t).exp()).abs() < 1e-7, "{t}: {exponential}");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn families_have_the_moments_they_claim() {
+    fn families_have_the_given_moments() {
         for scv in [0.0, 0.3, 1.0, 4.0] {
             let family = Family::new(scv);
             let at = |z: f64| family.transform(Complex::new(z, 0.0)).re;

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_definition_below_and_above_saturation() {
+    fn probabilities_match_the_definition_below_and_above_saturation() {
         for (offered, servers, capacity) in
             [(0.5, 1, 1), (1.5, 2, 5), (8.0, 8, 40), (30.0, 4, 9), (1e-6, 3, 3), (1.0, 1, 50)]
         {
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn much_room_and_many_servers_are_no_trap() {
+    fn extreme_capacities_and_loads_are_solved() {
         let roomy = mmmk(0.8, 1.0, 1, u32::MAX).unwrap();
         assert!((roomy.number - 4.0).abs() < 1e-9 && roomy.blocking == 0.0, "{roomy:?}");
         let many = mmmk(9e5, 1.0, 1_000_000, 2_000_000).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn invalid_parameters_are_an_error() {
         for (rate, service, servers, capacity) in
             [(-1.0, 1.0, 1, 1), (1.0, 0.0, 1, 1), (1.0, 1.0, 0, 1), (1.0, 1.0, 3, 2)]
         {

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_truncated_chain() {
+    fn probabilities_match_a_truncated_chain() {
         let cases = [
             (Mmpp2 { rates: [30.0, 5.0], leave: [0.2, 0.1] }, 1.0 / 61.6),
             (Mmpp2 { rates: [90.0, 1.0], leave: [0.5, 0.05] }, 1.0 / 50.0),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_an_error() {
+    fn invalid_parameters_are_an_error() {
         let bursty = Mmpp2 { rates: [30.0, 5.0], leave: [0.2, 0.1] };
         assert!(matches!(mmpp_m1(&bursty, 0.1).unwrap_err(), ModelError::Unstable { .. }));
         assert!(mmpp_m1(&bursty, f64::NAN).is_err());

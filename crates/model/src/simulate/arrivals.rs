@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_processes_are_rejected() {
         let refused = |arrivals| Source::new(arrivals, 1.0, "users").unwrap_err().to_string();
         for rates in [[0.0, 0.0], [f64::NAN, 1.0], [-1.0, 1.0]] {
             assert!(refused(Arrivals::Mmpp { rates, switching: [1.0, 1.0] }).contains("`users`"));

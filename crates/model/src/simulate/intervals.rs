@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_unlike_the_rest_is_warm_up_and_nothing_else() {
+    fn only_values_that_differ_from_the_rest_are_warm_up() {
         let noise = |i: usize| ((i * 7919) % 13) as f64 / 13.0;
         let settled: Vec<f64> = (0..200).map(noise).collect();
         assert!(warm_up_length(&settled) < 20, "{}", warm_up_length(&settled));

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_urgent_interrupt_the_last_of_the_least_urgent() {
+    fn an_urgent_request_interrupts_the_last_of_the_least_urgent() {
         let mut q = queue(2, vec![0, 1, 2], true);
         arrive(&mut q, 0.0, 0, 2, 5.0);
         arrive(&mut q, 1.0, 1, 2, 5.0);

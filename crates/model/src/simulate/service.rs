@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_family_cannot_do_is_said() {
+    fn an_scv_that_a_family_cannot_have_is_explained() {
         let steep = Sampler::new(Service::BoundedPareto { shape: 3.0 }, 1.0, "disk").unwrap_err().to_string();
         assert!(steep.contains("`disk`") && steep.contains("smaller shape"), "{steep}");
         assert!(Sampler::new(Service::BoundedPareto { shape: f64::NAN }, 1.0, "disk").is_err());

@@ -402,7 +402,7 @@ mod tests {
     use brimful_core::model::{ClassKind, Model, ModelClass, Scheduling, Station};
 
     #[test]
-    fn no_one_is_lost_and_no_one_is_made() {
+    fn requests_are_neither_lost_nor_duplicated() {
         let station = |scheduling| Station { scheduling, servers: 2, scv: 2.0, ..Station::default() };
         let class = |priority| ModelClass { priority, ..ModelClass::default() };
         let closed = ModelClass { kind: ClassKind::Closed, population: Some(7), think: 0.5, ..class(1) };

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_said() {
+    fn invalid_numbers_are_explained() {
         for (text, unit, problem) in [
             ("1.5", Unit::Factor, "write 1.5x"),
             ("30%", Unit::Rate, "+30%"),

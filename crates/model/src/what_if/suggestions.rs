@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_likeliest_is_first() {
+    fn the_most_similar_name_is_first() {
         assert_eq!(listed("cpus", ["disk 1", "CPU", "In-link"]), "`CPU`, `disk 1`, `In-link`");
         assert_eq!(listed("x", []), "none");
         let many: Vec<String> = (0..30).map(|i| format!("s{i}")).collect();

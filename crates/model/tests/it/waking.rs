@@ -270,11 +270,11 @@ fn episodes_are_of_the_same_server() {
     let model = at(station(1, 1.0, WAKING), 0.5);
     let (mut count, mut seconds, mut work, mut intervals) = (0.0, 0.0, 0.0, 0);
     let options = SimulationOptions::default();
-    simulate_intervals(&model, &options, 1.0, |episode| {
-        let took = |passage: &brimful_model::simulate::SimulatedRequest| passage.ended.unwrap() - passage.began;
-        count += episode.completed.len() as f64;
-        seconds += episode.completed.iter().map(took).sum::<f64>();
-        work += episode.work[0][0];
+    simulate_intervals(&model, &options, 1.0, |interval| {
+        let took = |request: &brimful_model::simulate::SimulatedRequest| request.ended.unwrap() - request.began;
+        count += interval.completed.len() as f64;
+        seconds += interval.completed.iter().map(took).sum::<f64>();
+        work += interval.work[0][0];
         intervals += 1;
         intervals < 20_000
     })
@@ -283,8 +283,8 @@ fn episodes_are_of_the_same_server() {
     assert!((seconds / count / response - 1.0).abs() < 0.01 && (work / 20_000.0 - 0.5).abs() < 0.003, "{work}");
     // A saturated server is never idle, so no request needs the additional time.
     let (mut count, mut intervals) = (0.0, 0);
-    simulate_intervals(&one(model.stations[0].clone(), 150.0), &options, 1.0, |episode| {
-        count += episode.completed.len() as f64;
+    simulate_intervals(&one(model.stations[0].clone(), 150.0), &options, 1.0, |interval| {
+        count += interval.completed.len() as f64;
         intervals += 1;
         intervals < 2000
     })

@@ -180,7 +180,7 @@ fn what_each_change_does() {
 }
 
 #[test]
-fn names_may_hold_anything() {
+fn names_may_contain_any_characters() {
     let mut model = terminals();
     for (station, name) in model.stations.iter_mut().zip(["a.b", "a", "x=y.speed"]) {
         station.name = name.into();
@@ -208,7 +208,7 @@ fn background_is_an_amount_of_work() {
 }
 
 #[test]
-fn load_dependence_is_carried_along() {
+fn more_servers_also_scale_the_rate_multipliers() {
     let mut model = terminals();
     model.stations[0].rate_multipliers = vec![1.0, 1.6, 2.0];
     let doubled = apply(&model, &["cpu.servers=2x"]).stations[0].clone();
@@ -223,7 +223,7 @@ fn load_dependence_is_carried_along() {
 }
 
 #[test]
-fn intervals_of_demands_are_carried_along() {
+fn changes_also_scale_the_intervals_of_demands() {
     let mut model = terminals();
     model.demand_ci95_half_width = vec![vec![0.01, 0.02], vec![0.005, 0.0], vec![0.0, 0.0]];
     assert_eq!(apply(&model, &["cpu.speed=2x"]).demand_ci95_half_width[0], [0.005, 0.01]);

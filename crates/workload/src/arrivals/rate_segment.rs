@@ -90,7 +90,7 @@ mod tests {
         /// For constant, rising and falling pieces, expects that the area up to the returned time is the requested
         /// area.
         #[test]
-        fn the_inverse_is_the_inverse(
+        fn the_area_up_to_the_returned_time_is_the_requested_area(
             from in 0.0..1e6f64, log_slope in -30.0..6.0, down: bool, length_s in 1e-3..1e4, share in 0.0..1.0f64,
         ) {
             let change = 10f64.powf(log_slope) * length_s;

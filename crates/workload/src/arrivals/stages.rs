@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn up_level_jump_pause_and_down() {
+    fn rates_rise_stay_jump_pause_and_fall() {
         let stages = ["2s:10", "3s:10", "0s:100", "1s:100", "0s:0", "5s:0", "0s:10", "2s:0"].map(stage);
         let due = even(0.0, &stages);
         let count = |from: f64, to: f64| due.iter().filter(|due| (from..to).contains(*due)).count();

@@ -272,7 +272,7 @@ mod tests {
     /// Expects that bursts, sessions and comments are distinguished in the example of httperf's manual and in other
     /// files.
     #[test]
-    fn bursts_sessions_and_comments_are_told_apart() {
+    fn bursts_sessions_and_comments_are_distinguished() {
         let text = "# Comment\n\n\n/foo.html think=2.0\n\t/pict1.gif\n  /pict2.gif\n/foo2.html method=POST \
                     contents='Post data'\n\t/pict3.gif\n# in between\n\t/pict4.gif\n\t\n \r\n# second\r\n/foo3.html \
                     method=POST contents=\"Multiline\\ndata\\\nand 'more'\"\r\n/foo4.html method=HEAD";

@@ -23,7 +23,7 @@ fn rate(model: &Model, slo: &str) -> f64 {
 }
 
 #[test]
-fn of_mm1_it_is_a_formula() {
+fn the_headroom_of_mm1_matches_its_formula() {
     // Formulas of M/M/1: R = S/(1 − ρ), and the 95th percentile of the response time is R·ln 20.
     for present in [2.0, 9.0, 25.0] {
         let model = queue(present);

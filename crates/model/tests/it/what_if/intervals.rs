@@ -74,7 +74,7 @@ fn an_interval_with_saturated_draws_is_unbounded() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_and_another_nearly() {
+fn the_same_seed_yields_the_same_intervals() {
     let model = with_intervals(server(0.8), 0.1);
     let asked = |seed| {
         let options = WhatIfOptions { seed, ..WhatIfOptions::default() };
