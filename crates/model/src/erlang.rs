@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_handled() {
+    fn extreme_loads_and_numbers_of_servers_are_handled() {
         assert_eq!(erlang_c(4, 0.0), 0.0);
         assert_eq!(erlang_c(4, 4.0), 1.0);
         assert_eq!(erlang_c(0, 1.0), 1.0);

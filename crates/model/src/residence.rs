@@ -275,7 +275,7 @@ mod tests {
     use brimful_core::model::Scheduling;
 
     #[test]
-    fn the_head_of_the_line_is_cobhams() {
+    fn nonpreemptive_priorities_match_cobhams_formula() {
         // Cobham: W = Σ λ·S²·(1 + scv)/2 ÷ ((1 − σ₁)·(1 − σ₂)). σ₁ is the load of the classes with more urgent
         // priorities. σ₂ also includes the classes of equal priority.
         let classes = [(open(1.0, 7), 0.3), (open(0.5, 2), 0.4), (open(2.0, 5), 0.1), (open(0.2, 2), 0.5)];

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_never_end_is_refused_with_its_size() {
+    fn a_solution_that_is_too_large_is_rejected_with_its_size() {
         let crowd = vec![(closed(1_000_000, 1.0), 0.1), (closed(2_000_000, 1.0), 0.1)];
         let crowd = model(queue(Scheduling::Ps, 4, 1.0), &crowd);
         for method in [Method::Exact, Method::Seidmann] {

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_with_orders_of_their_own_share_no_number() {
+    fn shards_with_their_own_schedules_use_different_numbers() {
         let mix = Mix::from_workload(&read("[[class]]\nname='x'\npath='/{seq}'"), 1).unwrap();
         let of_shard = |shard| mix.clone().for_shard(shard, 1).take(4).map(|call| call.request.0);
         let mut numbers: Vec<u64> = Shard::WHOLE.split(3).flat_map(of_shard).collect();

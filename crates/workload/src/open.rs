@@ -117,7 +117,7 @@ mod tests {
     /// Expects that a shard skips the calls of other shards in one step. Of 10¹² calls, the shard makes ten: visiting
     /// the other calls one by one would never finish.
     #[test]
-    fn a_shard_of_counted_calls_takes_no_time_for_those_of_the_others() {
+    fn a_shard_skips_the_calls_of_other_shards_in_one_step() {
         let limits = WorkloadLimits { window: Nanos::from_secs(1_000_000), calls: u64::MAX };
         let shard = Shard { index: 7, count: 100_000_000_000 };
         for process in ["constant", "onoff:4,10%,20ms"] {

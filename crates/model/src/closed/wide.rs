@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_align() {
+    fn sums_of_different_exponents_are_exact() {
         let tiny = (0..200).fold(Wide::ONE, |w, _| w.times(0.1));
         let near = tiny.times(1e20).times(1e30);
         assert!(((near.plus(tiny)).over(near) - 1.0).abs() < 1e-15);

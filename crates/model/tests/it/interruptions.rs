@@ -52,7 +52,7 @@ fn mean_response_time(rate: f64, scv: f64, it: Interruptions) -> f64 {
 }
 
 #[test]
-fn one_server_in_order_of_arrival_is_white_and_christie() {
+fn one_server_in_order_of_arrival_matches_white_and_christie() {
     for (it, scv) in [
         (interruptions(5.0, 0.01), 0.0),
         (Interruptions { per_call: 0.01, ..interruptions(0.0, 0.01) }, 1.0),

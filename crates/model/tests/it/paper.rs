@@ -61,7 +61,7 @@ fn with_the_faster_cpu_it_saturates_at_183() {
 }
 
 #[test]
-fn first_come_first_served_would_have_been_another_server() {
+fn fcfs_would_yield_other_response_times() {
     // Processor sharing: class 4 takes 6.58 s (Erlang's C). FCFS: class 4 waits no longer than the other classes.
     let mut model = server(1.0);
     let sharing = solve_open(&model, Method::Erlang).unwrap().response_time[3];

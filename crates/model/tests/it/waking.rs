@@ -57,7 +57,7 @@ const LOADS: [f64; 4] = [0.2, 0.5, 0.8, 0.95];
 const WAKING: IdleCost = IdleCost { seconds: DEMAND, power: 1 };
 
 #[test]
-fn one_server_is_welchs() {
+fn one_server_matches_welchs_formula() {
     for rate in [0.1, 10.0, 40.0, 77.0, 99.0, 99.99] {
         for seconds in [0.001, DEMAND, 0.05] {
             let model = one(station(1, 3.0, IdleCost { seconds, power: 1 }), rate);
@@ -266,7 +266,7 @@ fn a_lone_customer_always_wakes_the_server_up() {
 }
 
 #[test]
-fn episodes_are_of_the_same_server() {
+fn simulated_intervals_agree_with_the_solver() {
     let model = at(station(1, 1.0, WAKING), 0.5);
     let (mut count, mut seconds, mut work, mut intervals) = (0.0, 0.0, 0.0, 0);
     let options = SimulationOptions::default();

@@ -288,7 +288,7 @@ fn a_client_has_the_demands_of_its_class_after_the_changes() {
 }
 
 #[test]
-fn documents_say_what_was_asked_and_found() {
+fn documents_contain_the_changes_and_the_results() {
     let options = WhatIfOptions { slos: vec!["class4:p95<10s".parse().unwrap()], ..seidmann() };
     let found = what_if(&server(1.0), &scenario(&["CPU.speed=1.5x"]), &options).unwrap();
     let json = serde_json::to_value(&found).unwrap();

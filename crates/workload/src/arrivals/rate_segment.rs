@@ -75,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_pause_is_skipped_and_the_end_is_the_end() {
+    fn a_pause_is_skipped_and_nothing_follows_the_end() {
         let pieces = [
             RateSegment::constant(1.0, 0.0),
             RateSegment::constant(1.0, 2.0),

@@ -187,7 +187,7 @@ fn a_session_with_a_number_of_calls_has_the_bursts_that_they_need() {
 }
 
 #[test]
-fn no_more_sessions_begin_than_were_asked_for() {
+fn the_limit_of_sessions_is_kept() {
     let max_sessions = Some(10);
     let open = Load { max_sessions, ..browsing(open(100.0, "poisson")) };
     // Three users begin 4, 3 and 3 of ten sessions. With twenty users, ten users begin no session.
@@ -303,7 +303,7 @@ fn sessions_that_the_end_of_the_run_cuts_off_are_in_progress() {
 }
 
 #[test]
-fn no_more_calls_are_made_than_were_asked_for() {
+fn the_limit_of_calls_is_kept() {
     let load = browsing(open(10.0, "poisson"));
     for shards in [1, 3] {
         let made = Shard::WHOLE.split(shards).map(|shard| {

@@ -144,7 +144,7 @@ fn correlated_errors_add_up_or_cancel() {
 }
 
 #[test]
-fn a_class_that_is_copied_errs_as_its_model_does() {
+fn a_copied_class_has_the_correlations_of_its_original() {
     let name = &pair(0.0).classes[0].name;
     let asked = Scenario { classes: vec![format!("copy:rate=5,like={name}").parse().unwrap()], ..Scenario::default() };
     let model = asked.apply(&pair(0.5)).unwrap();
