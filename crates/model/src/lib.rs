@@ -23,14 +23,14 @@
 //! b)(1 − σ)/D (bottleneck).
 //!
 //! - [`mod@solve`]: solves any network by a given method or by the best one; explains where each method is valid.
-//! - [`open`]: solves an open network, and computes the rate at which it saturates.
+//! - [`open_network`]: solves an open network, and computes the rate at which it saturates.
 //! - [`bounds`]: bounds on the throughput and response time of closed networks.
 //! - [`queue`]: single stations: M/G/1, M/M/m/K, bursty arrivals.
 //! - [`mod@what_if`]: the model after changes, along ranges of changes, and its headroom.
 //! - [`percentile`]: distribution of the response times of a solved network.
 //! - [`mod@simulate`]: discrete-event simulation of a model.
 //! - [`mod@trajectory`]: response times of given arrivals at a server whose speed varies.
-//! - [`link`]: demands at network links, from the sizes of responses.
+//! - [`network_link`]: demands at network links, from the sizes of responses.
 //! - [`erlang`]: waiting times; [`wakeup`]: waiting times at servers that must be woken up.
 //!
 //! No input makes these functions panic; invalid input is a [`ModelError`].
@@ -40,6 +40,7 @@ pub mod bounds;
 mod by_simulation;
 mod closed;
 pub mod correlation;
+pub mod cpu_quota;
 pub mod erlang;
 mod error;
 #[cfg(test)]
@@ -47,14 +48,13 @@ mod fixture;
 mod idle_law;
 mod interruptions;
 mod joint;
-pub mod link;
 mod mixed;
 mod network;
-pub mod open;
+pub mod network_link;
 mod open_load;
+pub mod open_network;
 pub mod percentile;
 pub mod queue;
-pub mod quota;
 mod residence;
 pub mod simulate;
 mod solution;
@@ -66,15 +66,15 @@ pub mod wakeup;
 pub mod what_if;
 
 pub use bounds::{AsymptoticBounds, Bounds, Range, asymptotic_bounds, balanced_job_bounds};
+pub use cpu_quota::{Quota, QuotaResponseTimes, simulate_quota};
 pub use erlang::{erlang_c, exponential_wait, mmm_wait};
 pub use error::ModelError;
 pub use idle_law::station_demands;
 pub use interruptions::interrupted_share;
-pub use link::{LinkPath, Transfer};
-pub use open::{saturation_rate, solve_open};
+pub use network_link::{LinkPath, Transfer};
+pub use open_network::{saturation_rate, solve_open};
 pub use percentile::{ResponseDistributions, response_distributions};
 pub use queue::{Mg1, Mmmk, Mmpp2, MmppM1, mg1, mmmk, mmpp_m1};
-pub use quota::{Quota, QuotaResponseTimes, simulate_quota};
 pub use simulate::{Arrivals, Ended, ResponseTime, Run, Service, Simulation, SimulationOptions, simulate};
 pub use solution::{Estimate, Method, Solution};
 pub use solve::solve;

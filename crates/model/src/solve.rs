@@ -3,7 +3,7 @@
 //! | method | open classes | closed classes | valid | cost |
 //! |---|---|---|---|---|
 //! | `exact` | as `erlang` | mean value analysis (Reiser & Lavenberg 1980); several servers and rate multipliers by convolution (Buzen 1973; Reiser & Kobayashi 1975), every term of which is positive | product form | Π (N + 1) × stations × classes, × min(m, N) for m servers; memory Π (N + 1) × 8 to 100 bytes |
-//! | `erlang` | Erlang's C (1917), station by station ([`crate::open`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
+//! | `erlang` | Erlang's C (1917), station by station ([`crate::open_network`]) | none | any; exact in product form, elsewhere at the station where requests arrive first | stations × classes |
 //! | `seidmann` | m servers as one fast server and a delay (Seidmann, Schweitzer & Shalev-Oren 1987) | the same, then exact | any if open, product form if closed; response at ρ = 0.8 is 8 to 17 % too long | as `exact` with one server per station |
 //! | `schweitzer` | as `erlang` | Bard (1979) & Schweitzer (1979) | any; mostly within 5 to 10 % | iterations × stations × classes |
 //! | `linearizer` | as `erlang` | Chandy & Neuse (1982) | any; in 300 random networks in product form at most 0.9 % off on average and 20 % at worst (`cargo test -p brimful-model --test it approximations`). The utilization of a station may exceed its capacity by up to half a percent | as `schweitzer` × classes × rounds |
@@ -33,7 +33,7 @@ use crate::closed::{approximate, effort};
 use crate::network::Network;
 use crate::solution::{Method, Solution};
 use crate::under_load;
-use crate::{by_simulation, mixed, open};
+use crate::{by_simulation, mixed, open_network};
 use brimful_core::model::Model;
 
 /// Solves a network of open classes, closed classes, or both.
@@ -52,10 +52,10 @@ pub fn solve(model: &Model, method: Method) -> Result<Solution, ModelError> {
         return by_simulation::solve_network(&network, &why);
     }
     if network.closed().next().is_none() {
-        return open::solve_network(&network, method);
+        return open_network::solve_network(&network, method);
     }
     let (throughput, residence) = match method {
-        Method::Erlang => return open::solve_open(model, method),
+        Method::Erlang => return open_network::solve_open(model, method),
         Method::Seidmann => mixed::seidmann(&network)?,
         Method::Schweitzer => approximate::schweitzer(&network)?,
         Method::Linearizer => approximate::linearizer(&network)?,
