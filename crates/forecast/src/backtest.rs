@@ -1,24 +1,25 @@
-//! Back-tests: every candidate forecasts from several earlier times in the history, called origins. These forecasts are
-//! compared with the actual values (rolling origin; Hyndman & Athanasopoulos, *Forecasting: Principles and Practice*,
-//! 2021, §5.10).
+//! Back-tests forecasting methods. Each candidate (a fitted method) forecasts from several earlier times in the
+//! history, called origins. These forecasts are compared with the actual values (rolling origin; Hyndman &
+//! Athanasopoulos, *Forecasting: Principles and Practice*, 2021, §5.10).
 //!
-//! The candidate with the smallest error is chosen. Errors on a single history are random, so the candidate that fits
-//! the whole history best is kept if its error is at most 5 % larger. A back-test does not reach as far ahead as the
-//! forecast. So a candidate is rejected if its forecast far exceeds all past rates within the horizon. If the forecasts
-//! of all candidates do, the candidate with the lowest forecast remains.
+//! The candidate with the smallest error is chosen, with two exceptions. Errors on a single history are random, so the
+//! candidate that fits the whole history best is kept if its error is at most 5 % larger. A back-test looks less far
+//! ahead than the forecast, so a candidate is rejected if its forecast far exceeds all past rates. If all candidates
+//! would be rejected, the candidate with the lowest forecast is chosen.
 
 use crate::fit::{Candidates, FitSettings, Fitted, naive_error};
 use crate::result::{Backtest, Tried};
 use crate::series::MIN_VALUES;
 
-/// Maximum number of origins of a back-test.
+/// Maximum number of origins: times in the history from which a back-test makes forecasts.
 const MAX_ORIGINS: usize = 10;
 
-/// Upper bound of the factor by which intervals are widened. Errors that require a larger factor are caused by a sudden
-/// change in the history, and say little about the future.
+/// Upper bound of the factor by which prediction intervals are widened. Errors that require a larger factor are caused
+/// by a sudden change in the history, and say little about the future.
 pub(crate) const MAX_WIDENING: f64 = 2.0;
 
-/// The preferred candidate is kept if its error is at most the smallest error of all candidates times this factor.
+/// The candidate that fits the whole history best is kept if its back-test error is at most the smallest error of all
+/// candidates times this factor.
 const MAX_ERROR_RATIO: f64 = 1.05;
 
 /// A forecast is not credible if the upper end of its 95 % interval exceeds the highest past rate times this factor.
@@ -27,8 +28,7 @@ pub(crate) const MAX_CREDIBLE_RATIO: f64 = 10.0;
 /// Absolute errors below this share of the rates count as rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Upper bound of the rounding error of one forecast step, as a share of the highest rate. It includes the rounding
-/// error of the fit.
+/// Errors of a forecast step up to this share of the highest rate count as rounding errors of the fit and the forecast.
 const ROUNDING_OF_STEP: f64 = 1e-9;
 
 /// The candidate that the back-test has chosen, and the results of the back-test.
@@ -39,14 +39,14 @@ pub(crate) struct BacktestChoice {
     pub better_model_was_rejected: bool,
     /// Results for the forecast document; `None` if the history is too short for a back-test.
     pub report: Option<Backtest>,
-    /// The factor, from 1 to [`MAX_WIDENING`], by which intervals must be widened so that 80 % intervals contain 80 %
-    /// of the actual values.
+    /// The factor, from 1 to [`MAX_WIDENING`], by which the prediction intervals must be widened so that 80 % intervals
+    /// contain 80 % of the actual values.
     pub widening: f64,
 }
 
 /// Chooses a candidate by its forecasts from up to ten origins in the second half of the history. If the history is too
-/// short for a back-test, the first candidate is chosen. The first candidate is a fit of the rates. A fit of their
-/// logarithms would mean proportional growth, for which a short history is no evidence.
+/// short for a back-test, chooses the first candidate: a fit of the rates, not of their logarithms. A fit of logarithms
+/// implies proportional growth, for which a short history is no evidence.
 pub(crate) fn choose(
     candidates: &Candidates,
     rates: &[f64],
@@ -78,7 +78,7 @@ pub(crate) fn choose(
     }
 }
 
-/// The forecast errors of all candidates from the origins of a back-test.
+/// The results of a back-test: the forecast errors of all candidates.
 struct Trial {
     origins: usize,
     horizon: usize,
@@ -142,9 +142,9 @@ impl Trial {
         (chosen, chosen != wanted)
     }
 
-    /// Returns the index of the candidate with the smallest error; of several, the first. If the error of the preferred
-    /// candidate is not much larger, returns the preferred candidate, unless the seasonal naive method has the smallest
-    /// error.
+    /// Returns the index of the candidate in `among` with the smallest error; of several, the first. Returns
+    /// `preferred` instead if its error is at most 5 % larger, unless the best candidate is `naive` (the seasonal naive
+    /// method).
     fn best_of(&self, among: &[usize], preferred: usize, naive: usize) -> usize {
         let error = |i: usize| self.tallies[i].absolute.max(self.rounding);
         let best = among.iter().copied().min_by(|a, b| error(*a).total_cmp(&error(*b))).unwrap_or(naive);
@@ -153,7 +153,7 @@ impl Trial {
     }
 }
 
-/// The rounding error of one step of a forecast of these rates.
+/// Upper bound of the rounding error of a forecast step, in arrivals per second, for these actual rates.
 fn rounding_of(rates: &[f64]) -> f64 {
     ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
 }
@@ -170,8 +170,8 @@ struct Tally {
 }
 
 impl Tally {
-    /// Adds the errors of one forecast. Closed steps are left out. For the intervals, errors up to `rounding`, in
-    /// arrivals per second, count as 0.
+    /// Adds the errors of one forecast, except those of closed steps (in which nothing ever arrives). For the
+    /// intervals, errors up to `rounding`, in arrivals per second, count as 0.
     fn count(&mut self, fitted: &Fitted, future: &[f64], rounding: f64, is_closed: impl Fn(usize) -> bool) {
         let (t80, t95) = fitted.quantiles();
         let predicted = fitted.predict(future.len()).into_iter().zip(future).enumerate();

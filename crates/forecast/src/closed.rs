@@ -4,21 +4,22 @@
 //! A fitted season is added to the trend, so with a growing trend the sum cannot stay at zero. Therefore, closed steps
 //! get interpolated values before the fit, and the forecast of a closed step is zero.
 
-/// The closed steps of a period, such as a week.
+/// The closed steps of a period, such as the nights of a week: nothing ever arrives in these steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ClosedSteps {
     /// For each step of the period, whether it is closed; empty if no step is closed.
     is_closed_at: Vec<bool>,
-    /// Number of steps in the longest shorter period that divides the period, such as the day in a week. Without such a
-    /// period, the number of steps in the period itself.
+    /// Number of steps in the longest shorter period that divides the period, such as a day in a week; if there is
+    /// none, in the period itself.
     inner_period: usize,
 }
 
-/// Number of recent periods that are examined for closed steps.
+/// Number of recent periods, such as weeks, that are examined for closed steps.
 const RECENT_PERIODS: usize = 8;
 /// Minimum number of periods in a history from which closed steps are inferred.
 const MIN_PERIODS: usize = 3;
-/// Minimum number of examined periods in which a closed step may have arrivals once, such as a sale on a Sunday.
+/// If at least this many periods are examined, a step with arrivals in only one of them counts as closed. An example is
+/// a shop's sale on one Sunday.
 const MIN_PERIODS_WITH_EXCEPTION: usize = 6;
 
 impl ClosedSteps {
@@ -32,7 +33,7 @@ impl ClosedSteps {
         let is_closed_at: Vec<bool> = (0..period).map(|index| is_closed(rates, index, period)).collect();
         let closed = is_closed_at.iter().filter(|closed| **closed).count();
         let inner_period = periods.iter().copied().rfind(|inner_period| period % inner_period == 0).unwrap_or(period);
-        // If every step of the period would be closed, the rate is almost always zero, so no step counts as closed.
+        // If all steps of the period are closed, the rate is almost always zero. Then no step counts as closed.
         if closed == 0 || closed == period {
             ClosedSteps::default()
         } else {
@@ -53,7 +54,7 @@ impl ClosedSteps {
 
     /// The rates as if the site were never closed. The rate of a closed step is interpolated between the nearest open
     /// steps at the same position of the shorter period (`inner_period`), for example at the same hour of the nearest
-    /// open days. If there are none before or after the step, its rate is interpolated between the nearest open steps.
+    /// open days. If there are no such steps, it is interpolated between the nearest open steps at any position.
     pub(crate) fn opened(&self, rates: &[f64]) -> Vec<f64> {
         let mut opened = rates.to_vec();
         for index in (0..rates.len()).filter(|index| self.contains(*index)) {

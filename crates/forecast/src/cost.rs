@@ -1,10 +1,10 @@
 //! Compares configurations of a server: their costs, the rates that they sustain, and the time for which their capacity
 //! suffices. The comparison of cost and performance is the last step of Menascé & Almeida's method.
 //!
-//! A capacity is the highest rate, per second, at which a configuration meets the objective. The caller computes it by
-//! applying the configuration's changes to a model. Prices may be in any currency. The capacity must suffice for peaks,
-//! but the cost per request depends on the mean rate. A cost per million is the monthly price divided by the millions
-//! of requests in a month at the mean rate.
+//! The capacity of a configuration is the highest rate, in requests per second, at which it meets the performance
+//! objective. The caller computes it by applying the configuration's changes to a queueing model. Prices may be in any
+//! currency. The capacity must suffice for peaks, but the cost per request depends on the mean rate. A cost per million
+//! is the monthly price divided by the millions of requests in a month at the mean rate.
 
 mod table;
 
@@ -24,10 +24,11 @@ use serde::{Deserialize, Serialize};
 pub struct Configuration {
     /// Name of the configuration.
     pub name: String,
-    /// Price of the configuration per month.
+    /// Price of the configuration per month, in any currency.
     #[serde(alias = "price")]
     pub price_per_month: f64,
-    /// Changes that this configuration makes to the model, in the notation of `--set`, such as `cpu.servers=4`.
+    /// Changes that this configuration makes to the queueing model, in the notation of `--set`, such as
+    /// `cpu.servers=4`.
     #[serde(default)]
     pub set: Vec<String>,
 }
@@ -37,7 +38,8 @@ pub struct Configuration {
 pub struct SizedConfiguration {
     /// The configuration.
     pub configuration: Configuration,
-    /// The highest rate, per second, at which the configuration meets the objective; absent if there is no such rate.
+    /// The highest rate, per second, at which the configuration meets the performance objective; absent if there is no
+    /// such rate.
     pub capacity: Option<f64>,
 }
 
@@ -46,17 +48,17 @@ pub struct SizedConfiguration {
 pub struct CostTable {
     /// The time for which the configuration should suffice, in months from the end of the history.
     pub months: f64,
-    /// Mean arrivals per second over the last week.
+    /// Mean arrivals per second over the last week of the history.
     pub present_rate: f64,
-    /// The highest rate of the last week, per second.
+    /// The highest rate of the last week of the history, per second.
     pub present_peak_rate: f64,
     /// Length of the forecast in months. If a capacity suffices for longer than this, its headroom in months is
     /// unknown.
     pub horizon_months: f64,
-    /// The cheapest configuration that is likely to suffice for `months`; absent if there is none.
+    /// The cheapest configuration whose capacity is likely to suffice for `months`; absent if there is none.
     pub cheapest: Option<String>,
-    /// The cheapest configuration that suffices for `months` even at the upper end of the 95 % interval; absent if
-    /// there is none.
+    /// The cheapest configuration whose capacity suffices for `months` even at the upper end of the forecast's 95 %
+    /// interval; absent if there is none.
     pub cheapest_safe: Option<String>,
     /// The configurations in increasing order of price; if prices are equal, the larger capacity is first.
     pub rows: Vec<CostRow>,
@@ -68,7 +70,8 @@ pub struct CostRow {
     /// The configuration.
     #[serde(flatten)]
     pub configuration: Configuration,
-    /// The highest rate, per second, at which the configuration meets the objective; absent if there is no such rate.
+    /// The highest rate, per second, at which the configuration meets the performance objective; absent if there is no
+    /// such rate.
     pub capacity: Option<f64>,
     /// Price of a million requests at the present mean rate, even if the capacity is too small for this rate; absent if
     /// nothing arrives.
@@ -86,7 +89,7 @@ pub struct CostRow {
     pub months_of_headroom: Option<f64>,
     /// Whether the capacity is likely to suffice for the requested months.
     pub lasts: bool,
-    /// Whether the capacity suffices for the requested months even at the upper end of the 95 % interval.
+    /// Whether the capacity suffices for the requested months even at the upper end of the forecast's 95 % interval.
     pub lasts_safely: bool,
 }
 

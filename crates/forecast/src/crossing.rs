@@ -7,23 +7,24 @@ use brimful_core::JsonSchema;
 use brimful_core::number::check_positive;
 use serde::Serialize;
 
-/// The dates when arrivals reach a rate. A date that is beyond the horizon is absent.
+/// The dates when arrivals reach a rate, according to a forecast. A date that is beyond the forecast's horizon is
+/// absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Crossing {
-    /// The rate, per second.
+    /// The arrival rate that is reached, per second.
     pub limit_rate: f64,
     /// Whether the rate was already reached within the last week of the history. All three dates are then the date when
     /// it was first reached in that week.
     pub already: bool,
-    /// Date when the upper end of the 95 % interval reaches the rate. An earlier crossing is unlikely.
+    /// Date when the upper end of the forecast's 95 % interval reaches the rate. An earlier date is unlikely.
     pub earliest: Option<Timestamp>,
-    /// Date when the likely arrivals reach the rate.
+    /// Date when the median of the forecast reaches the rate.
     pub likely: Option<Timestamp>,
-    /// Date when the lower end of the 95 % interval reaches the rate. A later crossing is unlikely.
+    /// Date when the lower end of the forecast's 95 % interval reaches the rate. A later date is unlikely.
     pub latest: Option<Timestamp>,
 }
 
-/// Finds the first step whose peak rate reaches `limit_rate`, in the history's last week or in the forecast.
+/// Dates when the peak rate of a step reaches `limit_rate`: in the last week of the history, or in the forecast.
 pub fn crossing(forecast: &Forecast, limit_rate: f64) -> Result<Crossing, ForecastError> {
     check_positive(limit_rate, || "the rate to be reached".into())?;
     let limit = limit_rate / forecast.peak.factor;

@@ -2,7 +2,7 @@
 
 use brimful_core::number::NumberError;
 
-/// The error of this crate.
+/// An error of this crate: invalid input or options.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ForecastError {
     /// Inputs that contradict each other.

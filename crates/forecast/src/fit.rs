@@ -41,7 +41,7 @@ pub(crate) struct Fitted {
 
 /// All fits from which the forecast is chosen, in a fixed order. The last one is the seasonal naive method.
 pub(crate) struct Candidates {
-    /// The fits.
+    /// The fits; the last one is the seasonal naive method, which repeats the last season.
     pub all: Vec<Fitted>,
     /// Index of the best fit on the scale (rates or logarithms) that fits the whole history better. The back-test keeps
     /// this candidate unless another one is clearly better.
@@ -89,7 +89,8 @@ impl Fitted {
     }
 
     fn seasonal_naive(rates: &[f64], period: usize) -> Self {
-        // The method itself repeats the season. This pattern of zeros only records the length of the season.
+        // The seasonal naive method itself repeats the season. This pattern of zeros only records the length of the
+        // season.
         let seasons = if period > 1 { vec![Season { pattern: vec![0.0; period] }] } else { Vec::new() };
         let trend = Trend::seasonal_naive(rates, period);
         Self { scale: Scale::Linear, seasons, trend, outliers: Vec::new(), values: rates.len() }

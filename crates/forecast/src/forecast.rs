@@ -45,7 +45,8 @@ const MAX_HORIZON_STEPS: usize = 100_000;
 pub fn forecast(series: &Series, options: &ForecastOptions) -> Result<Forecast, ForecastError> {
     options.check()?;
     let History { series, peak, seasons, note } = History::new(series, options)?;
-    // Seasons follow local time. The index of a rate is the index that its step would have if the clocks never changed.
+    // Seasons follow local time. The index of a rate is the index that its step would have if clocks were never set
+    // forward or back.
     let rates = &series.rates_by_clock_index();
     if rates.len() < MIN_VALUES {
         return Err(ForecastError::SeriesTooShort { given: rates.len(), needed: MIN_VALUES });

@@ -1,5 +1,5 @@
-//! Prepares the history for the forecast. The forecast uses all of the history, only its last weeks, or its daily
-//! means. Determines the ratio of the peak rate within a step to the step's mean rate.
+//! Prepares the history for the forecast, which uses the whole history, only its last weeks, or its daily means. Also
+//! determines the ratio of the peak rate within a step to the step's mean rate.
 
 use crate::ForecastError;
 use crate::options::ForecastOptions;
@@ -22,24 +22,24 @@ const RECENT_DAYS: f64 = 56.0;
 pub struct Peak {
     /// The highest rate within a step, divided by the step's mean rate.
     pub factor: f64,
-    /// Source of the ratio.
+    /// How the ratio was determined.
     pub basis: PeakBasis,
 }
 
-/// Source of a ratio of peak to mean.
+/// How the ratio of the peak rate to the mean rate was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
     /// The user specified the ratio.
     Given,
-    /// The ratio was measured in the history, which has steps shorter than a day. It is the 95th percentile over the
-    /// days.
+    /// The ratio was measured in the history, which has steps shorter than a day: the 95th percentile of the ratios of
+    /// all days.
     Learnt,
     /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,
 }
 
-/// The history in the steps of the forecast.
+/// A history that was prepared for a forecast.
 pub(crate) struct History {
     /// The rates in each step.
     pub series: Series,
@@ -52,6 +52,7 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// Selects the recent part of a history, or combines its steps into days, as the horizon of the forecast requires.
     pub(crate) fn new(given: &Series, options: &ForecastOptions) -> Result<Self, ForecastError> {
         // The caller may have constructed the series, so it is checked like a series parsed from text.
         given.check()?;
@@ -83,7 +84,7 @@ impl History {
     fn from_days(days: DailySeries, step_s: u32, peak: Option<Peak>, seasons: Option<Vec<usize>>) -> Self {
         let peak = peak.unwrap_or(Peak { factor: days.peak_to_mean, basis: PeakBasis::Learnt });
         let per_day = (DAY_S / i64::from(step_s)) as usize;
-        // In daily steps, there are no seasons of a day or less.
+        // A series of daily steps has no seasons of a day or less.
         let in_days = |periods: Vec<usize>| periods.into_iter().map(|p| p / per_day).filter(|p| *p > 1).collect();
         let note = format!(
             "More than two weeks ahead days are forecast, not steps of {step_s} s; a day's peak is taken as {:.2} times its mean.",

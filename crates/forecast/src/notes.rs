@@ -1,4 +1,4 @@
-//! Writes the notes about a forecast, which warn its reader.
+//! Writes the notes about a forecast: its limits, and how the history was changed.
 
 use crate::backtest::{MAX_CREDIBLE_RATIO, MAX_WIDENING};
 use crate::closed::ClosedSteps;
@@ -136,7 +136,8 @@ pub(crate) fn notes(forecast: &Forecast, found: &FitSummary<'_>, wanted: Option<
     notes
 }
 
-/// Returns a note if the forecast is not better than the seasonal naive method, or is made by it.
+/// Returns a note if the forecast is made by the seasonal naive method (which repeats the last season), or is no better
+/// than that method.
 fn no_skill(forecast: &Forecast) -> Option<String> {
     let (tried, naive) = forecast.backtest.as_ref().and_then(|b| Some((b.mase?, b.naive_mase?)))?;
     let again = match forecast.seasons.iter().max() {

@@ -16,8 +16,8 @@ pub struct ForecastOptions {
     pub seasons: Option<Vec<usize>>,
     /// The forecasting method.
     pub method: ForecastMethod,
-    /// The ratio of the highest rate within a step to the step's mean rate, if known. If absent, the ratio is measured
-    /// if hours are combined into days, and is 1 otherwise.
+    /// The ratio of the highest rate within a step to the step's mean rate, if known. If absent, it is measured when
+    /// hours are combined into days, and is 1 otherwise.
     pub peak_to_mean: Option<f64>,
 }
 
@@ -25,7 +25,7 @@ pub struct ForecastOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForecastMethod {
-    /// The form of exponential smoothing and the scale that fit best.
+    /// The form of exponential smoothing, and the scale (rates or logarithms), that fit best.
     #[default]
     Auto,
     /// The least-squares line.
@@ -35,7 +35,7 @@ pub enum ForecastMethod {
         /// Smoothing parameter α, 0 to 1: the share of each error by which the level changes.
         alpha: f64,
     },
-    /// The mean of the last steps.
+    /// The mean of the last `window` steps.
     MovingAverage {
         /// Number of steps in the mean.
         window: usize,

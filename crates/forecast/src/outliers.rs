@@ -1,5 +1,5 @@
-//! Finds and replaces outliers in a series without seasons: holidays, outages, sales, errors. After an outlier, the
-//! series returns to its former level, so a trend that followed the outlier would be wrong.
+//! Finds and replaces outliers in a series without seasons: holidays, outages, sales, measurement errors. After an
+//! outlier, the series returns to its former level, so a trend that followed the outlier would be wrong.
 //!
 //! The method is Hampel's filter: a value is an outlier if it is more than [`MAX_DEVIATIONS`] robust standard
 //! deviations from the median of its neighbours. The robust standard deviation is the median absolute deviation divided

@@ -13,9 +13,9 @@ use serde::Serialize;
 pub struct Forecast {
     /// The history that the forecast is based on: the given history, or its daily means.
     pub history: Series,
-    /// Mean arrivals per second over the last week.
+    /// Mean arrivals per second over the last week of the history.
     pub present_rate: f64,
-    /// The highest rate of the last week: its highest step multiplied by `peak.factor`.
+    /// The highest rate of the last week of the history: the rate of its highest step, multiplied by `peak.factor`.
     pub present_peak_rate: f64,
     /// The ratio of the peak rate within a step to the step's mean rate.
     pub peak: Peak,
@@ -30,7 +30,7 @@ pub struct Forecast {
     pub growth_per_month: Option<f64>,
     /// Errors of predictions one step ahead within the history.
     pub in_sample: InSample,
-    /// Errors of forecasts from earlier origins; absent if the history is too short for a back-test.
+    /// Results of the back-test: forecasts from earlier times in the history; absent if the history is too short.
     pub backtest: Option<Backtest>,
     /// The factor by which the intervals were widened because of the back-test; 1 if they were not widened.
     pub widening: f64,
@@ -78,7 +78,7 @@ pub struct InSample {
     pub mape: Option<f64>,
 }
 
-/// Results of forecasts from earlier origins, compared with the actual values.
+/// Results of a back-test: forecasts from earlier times in the history (origins), compared with the actual values.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Backtest {
     /// Number of origins from which forecasts were made.

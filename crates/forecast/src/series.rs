@@ -310,7 +310,7 @@ fn read_json(text: &str) -> Result<Vec<Point<ParsedTime>>, ForecastError> {
     Ok(points)
 }
 
-/// Parses a point; `None` if its value is missing.
+/// Parses a time with its value; `None` if the value is missing.
 fn point(at: TextPosition, time: &str, value: &str) -> Result<Option<Point<ParsedTime>>, ForecastError> {
     let time = time.parse().map_err(|error: ParseTimestampError| at.refused(error.to_string()))?;
     if value.is_empty() {

@@ -4,20 +4,19 @@
 //! Spikes are replaced before anything is fitted. A least-squares fit of a season would distribute a spike over all
 //! future weeks: one day at 20 times the usual rate raises that weekday by 95 % in a history of 20 weeks.
 //!
-//! The expected value of a step is a season of medians plus the median of the neighbours (Hampel's filter, as in
+//! The expected value of a step is a median seasonal pattern plus the median of the neighbours (Hampel's filter, as in
 //! [`crate::outliers`], on seasonally adjusted values). `tsclean` of Hyndman's R package `forecast` works in the same
 //! way, but uses STL for the adjustment. A value is a spike only if it is far from the expected value on both scales,
 //! rates and logarithms. So neither proportional growth nor a steady swing is mistaken for a spike. Values that recur
-//! in each period are not spikes but a season. Values at the end of the history are not spikes if they may be a new
-//! level.
+//! in each period are a season, not spikes. Values at the end of the history are not spikes if they may be a new level.
 
 use crate::outliers::{MAD, median};
 
 /// Number of neighbours on each side of a step from which its expected value is computed.
 const NEIGHBOURS: usize = 14;
-/// Minimum number of values in which spikes are detected.
+/// Minimum length of a history, in values, for the detection of spikes.
 const MIN_VALUES: usize = 21;
-/// Minimum number of periods from which a season of medians is computed.
+/// Minimum number of periods, such as weeks, from which a median seasonal pattern is computed.
 const MIN_PERIODS: usize = 3;
 /// A value is a spike if it is more than this many robust standard deviations from the expected value.
 const MAX_DEVIATIONS: f64 = 6.0;
@@ -26,9 +25,9 @@ const MAX_DEVIATIONS: f64 = 6.0;
 const MIN_SPREAD: f64 = 0.01;
 /// No spike is replaced if more than this share of the values are spikes.
 const MAX_SPIKE_SHARE: f64 = 0.1;
-/// Outliers at the same index in this many consecutive periods are a season.
+/// Outliers at the same index in this many consecutive periods, such as weeks, are a season.
 const MIN_RECURRENCES: usize = 3;
-/// If at least this share of the last values are outliers, these values are a new level.
+/// If at least this share of the last values are outliers, they are a permanent change of the rate, not spikes.
 const LASTING_SHARE: f64 = 0.6;
 /// Rates below this share of the median rate are raised to it, because zero has no logarithm.
 const ZERO_SHARE: f64 = 1e-3;
@@ -112,8 +111,8 @@ fn neighbourhood(values: &[f64], i: usize) -> (f64, f64) {
     (center, median(near.iter().map(|value| (value - center).abs()).collect()))
 }
 
-/// The season of medians. For each index within the period, it contains the median of the differences between the value
-/// at this index and the level, over all periods.
+/// The median seasonal pattern. For each index within the period, it contains the median over all periods of the
+/// difference between the value and the level (the interpolated median of the periods).
 fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     let whole = values.len() / period;
     let levels: Vec<f64> = (0..whole).map(|nth| median(values[nth * period..(nth + 1) * period].to_vec())).collect();
@@ -128,13 +127,13 @@ fn median_season(values: &[f64], period: usize) -> Vec<f64> {
     (0..period).map(|place| median((place..whole * period).step_by(period).map(above).collect())).collect()
 }
 
-/// The mean rate, from which the lower bound of the spread is computed. Spikes may be included, because the bound need
-/// not be exact.
+/// The mean rate, from which the lower bound of the spread is computed. It includes spikes, because the bound need not
+/// be exact.
 fn level(rates: &[f64]) -> f64 {
     rates.iter().sum::<f64>() / rates.len() as f64
 }
 
-/// Sets the marks of outliers to 0 if these recur at the same index in several consecutive periods: they are a season.
+/// Removes the marks of outliers that recur at the same index in several consecutive periods: they are a season.
 fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     let Some(period) = period else { return };
     let recurring = |i: usize| {
@@ -148,7 +147,7 @@ fn keep_recurring(signs: &mut [i8], period: Option<usize>) {
     kept.into_iter().for_each(|i| signs[i] = 0);
 }
 
-/// Sets the marks of outliers at the end of a history to 0 if there are several: they may be a new level.
+/// Removes the marks of outliers at the end of a history if there are several: they may be a new level.
 fn keep_lasting(signs: &mut [i8]) {
     let n = signs.len();
     let mut found = 0;

@@ -15,7 +15,8 @@ pub(crate) const DAY_S: i64 = 86_400;
 /// Mean length of a month, a twelfth of 365.25 days, in seconds.
 pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
-/// Numbers of this size or more are milliseconds since 1970. As seconds, they would be times after the year 5000.
+/// A time that is written as a number is in milliseconds if it is at least this. In seconds, it would be after the year
+/// 5000.
 const MILLISECONDS: i64 = 100_000_000_000;
 
 /// The valid times, in seconds since 1970-01-01 UTC: from 0000-01-01 to just before 10000-01-01.

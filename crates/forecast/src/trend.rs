@@ -41,8 +41,8 @@ pub enum TrendKind {
     SeasonalNaive,
 }
 
-/// The forms that are tried, the simplest first. Each has the initial values of the parameters α, β/α, φ and ρ (see
-/// `recursion`) for the search. A parameter with a single initial value is not varied.
+/// The forms of a trend that are fitted, the simplest first. Each has the initial values of the parameters α, β/α, φ
+/// and ρ (see `recursion`) for the search. A parameter with a single initial value is not varied.
 const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
     (TrendKind::Constant, [&[0.0], &[0.0], &[0.0], &[0.0]]),
     (TrendKind::Line, [&[0.0], &[0.0], &[1.0], &[0.0]]),
@@ -55,11 +55,11 @@ const FORMS: [(TrendKind, [&[f64]; 4]); 7] = [
 const ALPHAS: [f64; 6] = [0.03, 0.1, 0.25, 0.5, 0.75, 1.0];
 const RATIOS: [f64; 4] = [0.01, 0.05, 0.2, 0.6];
 
-/// Lower and upper bounds of the parameters α, β/α, φ and ρ.
+/// Lower and upper bounds of the smoothing parameters α, β/α, φ and ρ.
 const BOUNDS: [(f64, f64); 4] = [(1e-3, 1.0), (1e-3, 1.0), (0.8, 0.98), (0.01, 0.98)];
 const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 
-/// The search ends when its step sizes are this fraction of the initial step sizes.
+/// The search for the smoothing parameters ends when its step sizes are this fraction of the initial step sizes.
 const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
 /// A fitted trend.
@@ -132,7 +132,7 @@ impl Trend {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let unit = (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt();
-        // The mean of a constant series has a rounding error, so its values may differ from it a little.
+        // The mean of a constant series has a rounding error, so its values may differ slightly from the mean.
         let unit = if unit > mean.abs() * 1e-14 { unit } else { 0.0 };
         let y: Vec<f64> = values.iter().map(|v| if unit > 0.0 { (v - mean) / unit } else { 0.0 }).collect();
         let fitted = if unit == 0.0 { Self::fit_form(&y, TrendKind::Constant) } else { fit(&y) };

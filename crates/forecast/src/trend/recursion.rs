@@ -19,7 +19,7 @@ pub(super) struct Smoothing {
     pub rho: f64,
 }
 
-/// The state of a trend after a value.
+/// The state of the recursion after a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct State {
     /// The level l.
@@ -57,6 +57,7 @@ pub(super) struct BasisRuns {
 }
 
 impl BasisRuns {
+    /// Runs the recursion on the series `y` and on zeros.
     pub(super) fn run(y: &[f64], smoothing: Smoothing) -> Self {
         let level = State { level: 1.0, ..State::default() };
         let slope = State { slope: 1.0, ..State::default() };

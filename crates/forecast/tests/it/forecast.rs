@@ -8,19 +8,25 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
 
+/// Length of a day, in seconds.
 pub(crate) const DAY: u32 = 86_400;
+/// Length of an hour, in seconds.
 pub(crate) const HOUR: u32 = 3_600;
+/// Weekly pattern: the amount that each day of the week adds to the arrival rate, per second.
 pub(crate) const WEEK: [f64; 7] = [0.0, 10.0, 12.0, 8.0, 5.0, -15.0, -20.0];
 
+/// Options of an automatic forecast for the next `steps` steps.
 pub(crate) fn options(steps: usize, step_s: u32) -> ForecastOptions {
     let horizon_s = steps as f64 * f64::from(step_s);
     ForecastOptions { horizon_s, seasons: None, method: ForecastMethod::Auto, peak_to_mean: None }
 }
 
+/// A series of rates that starts on 2026-01-01.
 pub(crate) fn series(step_s: u32, rates: &[f64]) -> Series {
     Series::new("2026-01-01".parse().unwrap(), step_s, rates.to_vec()).unwrap()
 }
 
+/// Forecasts the next `ahead` days from daily rates.
 pub(crate) fn daily(rates: &[f64], ahead: usize) -> Forecast {
     forecast(&series(DAY, rates), &options(ahead, DAY)).unwrap()
 }
@@ -30,6 +36,7 @@ pub(crate) fn noise(seed: u64, n: usize) -> Vec<f64> {
     StandardNormal.sample_iter(Pcg64::seed_from_u64(seed)).take(n).collect()
 }
 
+/// Whether one of the forecast's notes contains the text `what`.
 pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
