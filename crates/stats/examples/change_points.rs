@@ -1,5 +1,5 @@
-//! Finds the change points of series, for `bench/history`. Each line of stdin is a series of numbers. The same line of
-//! stdout has the index of the first value after each change.
+//! Finds the change points of series, for `bench/history`. Each line of stdin is a series of numbers. For each, a line
+//! of stdout has the index of the first value after each change.
 #![forbid(unsafe_code)]
 
 use brimful_stats::change_points;

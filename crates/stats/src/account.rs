@@ -1,5 +1,5 @@
-//! An [`Account`]: the counts and times that one shard observed, or several shards after a merge. They are whole
-//! numbers, so merging is exact, associative and commutative. The merged Account yields the same Record as a single
+//! An [`Account`]: the counts and times of calls that one shard measured, or several shards after a merge. They are
+//! whole numbers, so merging is exact, associative and commutative. A merged Account yields the same Record as a single
 //! shard with all the calls would.
 //!
 //! Counts and times are kept per class. The totals of a Record are the sums over the classes.
@@ -21,7 +21,7 @@ use brimful_core::counts::Counts;
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// The counts and times of the calls of a run.
+/// The statistics of a run (or of one shard of it): the counts and times of its calls.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     /// Planned length of the window in which load is offered; [`Nanos::MAX`] if it is not known before the run.
@@ -31,24 +31,29 @@ pub struct Account {
     /// One tally per address of the server, in the order in which `on_address` reported the addresses. These tallies
     /// contain only counts and response times. The list is empty if the server has one address.
     pub(crate) addresses: Vec<Tally>,
+    /// Durations of successful connection attempts.
     pub(crate) connect_time: Distribution,
     /// Lifetimes of connections with a complete response, from the connection attempt to the close.
     pub(crate) connection_lifetime: Distribution,
-    /// Number of complete responses on the connections that `connection_lifetime` counts.
+    /// Number of complete responses on the connections whose lifetimes `connection_lifetime` contains.
     pub(crate) responses_on_closed: u64,
     /// Durations of TLS handshakes; `None` without TLS.
     pub(crate) handshake_time: Option<Distribution>,
-    /// Number of calls that failed because of TLS, by kind of fault.
+    /// Number of calls that failed because of TLS, by cause.
     pub(crate) tls_faults: BTreeMap<TlsFault, u64>,
     /// HTTP/2 error codes that the server sent.
     pub(crate) http2_errors: Http2Errors,
+    /// Number of calls that were completed before the window ended.
     pub(crate) completed_in_window: u64,
-    /// Number of calls that failed because the generator's host lacked a resource, by resource.
+    /// Number of calls that failed because the load generator's host lacked a resource, by resource.
     pub(crate) limited: HostLimitedCalls,
+    /// Counts and times of the calls by interval of the run.
     pub(crate) series: Series,
+    /// Completed calls in periods of five seconds.
     pub(crate) replies: ReplySampler,
     /// Number of completed calls in each of many short parts of the window; `None` if they are not counted.
     pub(crate) completions: Option<Completions>,
+    /// Response times by batch, for the confidence interval of their mean.
     pub(crate) batches: BatchMeans,
     /// Outcomes of the sessions; `None` if the workload has no sessions.
     pub(crate) sessions: Option<SessionTally>,
@@ -57,7 +62,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Creates an empty Account of a run with the classes `classes`, at least one. The run offers load for `window`
+    /// Creates empty statistics of a run with the classes `classes`, at least one. The run offers load for `window`
     /// ([`Nanos::MAX`] if that is not known before the run). All memory is allocated and written to here: 3.8 MB, and
     /// 1.1 MB per class. Later, only the first answer of each status class other than 2xx allocates memory: 0.6 MB.
     pub fn new(classes: &[String], window: Nanos) -> Account {
@@ -95,7 +100,8 @@ impl Account {
         Account { redirects: Some(RedirectTally::new()), ..self }
     }
 
-    /// Whether the workload schedules calls of this class. Calls that follow a redirect are not scheduled.
+    /// Whether the workload schedules calls of this class. Requests that follow a redirect have a class of their own,
+    /// which is not scheduled.
     pub(crate) fn schedules(&self, class: u16) -> bool {
         usize::from(class) < self.classes.len()
     }
@@ -114,7 +120,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// The tally of an address. The first call with an address appends a new tally to the list.
+    /// The tally of a server address. The first call with an address appends a new tally to the list.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -123,7 +129,7 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Allocates a tally for each of these addresses that has none yet, in the order of `addresses`.
+    /// Allocates a tally for each of these server addresses that has none yet, in the order of `addresses`.
     pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
@@ -162,6 +168,7 @@ impl Account {
         Ok(self)
     }
 
+    /// Adds the counts and times of `other`, which must belong to the same run.
     pub(crate) fn merge_from(&mut self, other: &Account) -> Result<(), MergeMismatch> {
         self.check(other.window, other.classes.iter().map(|tally| &tally.name))?;
         for (tally, theirs) in self.classes.iter_mut().zip(&other.classes) {
@@ -183,8 +190,8 @@ impl Account {
         Ok(())
     }
 
-    /// Merges a packed Account without unpacking it. With twenty classes, unpacking would allocate 25 MB of counters,
-    /// most of which would be 0.
+    /// Merges a serialised Account without restoring it first. With twenty classes, that would allocate 25 MB of
+    /// counters, most of which would be 0.
     pub(crate) fn add(&mut self, packed: &PackedAccount) -> Result<(), AddError> {
         self.check(window(packed), packed.classes.iter().map(|class| &class.name))?;
         let HostLimitedCalls { descriptors, ports, memory, bodies } = packed.limited;
@@ -243,7 +250,7 @@ impl Account {
         self.limited.bodies += limited.bodies;
     }
 
-    /// Clears all observations and keeps the memory. The lengths of intervals and batches do not change. The later
+    /// Clears all observations and keeps the memory. The lengths of intervals and batches do not change: the later
     /// observations are merged with the cleared ones, so shorter intervals would be of no use.
     pub(crate) fn clear(&mut self) {
         self.classes.iter_mut().for_each(Tally::clear);
@@ -331,7 +338,7 @@ impl Account {
         self.classes.iter().map(|tally| tally.name.clone()).collect()
     }
 
-    /// Number of bytes allocated for the parts that could grow. A test checks that this number does not grow during a
+    /// Number of bytes allocated for the vectors that could grow. A test checks that this number does not grow during a
     /// run.
     #[cfg(test)]
     pub(crate) fn footprint(&self) -> usize {
@@ -339,7 +346,7 @@ impl Account {
     }
 }
 
-/// An error in adding a packed Account. Part of the packed Account may already have been added.
+/// An error in adding a serialised Account. Part of it may already have been added.
 #[derive(Debug)]
 pub(crate) enum AddError {
     MergeMismatch(MergeMismatch),
@@ -358,12 +365,12 @@ impl From<StatsError> for AddError {
     }
 }
 
-/// The planned window of a packed Account. A load without an end has none, which [`Nanos::MAX`] represents.
+/// The planned window of a serialised Account. A load without an end has none, which [`Nanos::MAX`] represents.
 fn window(packed: &PackedAccount) -> Nanos {
     packed.window_ns.map_or(Nanos::MAX, Nanos)
 }
 
-/// Merges a part of an Account that only some loads have, such as the statistics of sessions.
+/// Merges statistics that only some loads have, such as those of sessions.
 fn merge_if_any<T: Clone>(ours: &mut Option<T>, theirs: Option<&T>, merge: impl Fn(&mut T, &T)) {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => merge(ours, theirs),

@@ -1,6 +1,6 @@
-//! Response times of complete responses by status class. They are separate, so that fast errors cannot make a server
-//! look fast. Each response is recorded once, under its status class. The times of all completed calls are the sum over
-//! the status classes.
+//! Response times of complete responses by status class (1xx to 5xx). They are separate, so that fast errors cannot
+//! make a server look fast. Each response is recorded once, under its status class. The times of all completed calls
+//! are the sum over the status classes.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -17,15 +17,19 @@ const CODES: usize = 1_000;
 /// Response times and service times of a group of responses.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Times {
+    /// Response times, measured from when the calls were due.
     pub(crate) response: Distribution,
+    /// Service times, measured from the first byte sent.
     pub(crate) service: Distribution,
 }
 
 impl Times {
+    /// Creates an empty value without allocated memory.
     pub(crate) fn none() -> Times {
         Times { response: Distribution::none(), service: Distribution::none() }
     }
 
+    /// Adds the times of `other`.
     pub(crate) fn merge(&mut self, other: &Times) {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
@@ -46,18 +50,18 @@ impl Times {
     }
 }
 
-/// The times of one status class. They are allocated when the first response of the class arrives; `None` before.
+/// The times of one status class, or `None` before the first response of the class.
 type Slot = Option<Box<Times>>;
 
 /// Times of complete responses by status class, and numbers of responses by status code.
 #[derive(Clone, Debug)]
 pub(crate) struct AnswerTimes {
-    /// Times of completed calls. The slots are in the order of [`StatusClass::ALL`].
+    /// Times of completed calls, in the order of [`StatusClass::ALL`].
     completed: [Slot; CLASSES],
-    /// Times of responses that do not meet the expectations of the workload (status, length or content). The slots are
-    /// in the order of [`StatusClass::ALL`].
+    /// Times of responses that do not meet the expectations of the workload (status, length or content), in the order
+    /// of [`StatusClass::ALL`].
     unexpected: [Slot; CLASSES],
-    /// Times of completed calls of unknown status class, from a Record of an earlier version.
+    /// Times of completed calls whose status class is unknown, from a Record of an earlier version.
     unattributed: Slot,
     /// Number of responses by status code.
     codes: Vec<u64>,
@@ -73,7 +77,7 @@ impl AnswerTimes {
         times
     }
 
-    /// Creates an empty value without allocated memory. Others are merged into it.
+    /// Creates an empty value without allocated memory, into which others are merged.
     pub(crate) fn none() -> AnswerTimes {
         AnswerTimes {
             completed: [const { None }; CLASSES],
@@ -83,7 +87,7 @@ impl AnswerTimes {
         }
     }
 
-    /// Records a response. `service` is its service time, or `None` if it is not known when the request was sent.
+    /// Records a response. `service` is its service time, or `None` if the time when the request was sent is unknown.
     #[inline]
     pub(crate) fn record(&mut self, status: u16, expected: bool, response: Nanos, service: Option<Nanos>) {
         self.codes[usize::from(status).min(CODES - 1)] += 1;
@@ -95,6 +99,7 @@ impl AnswerTimes {
         }
     }
 
+    /// Adds the times and counts of `other`.
     pub(crate) fn merge(&mut self, other: &AnswerTimes) {
         for (ours, theirs) in self.slots_mut().zip(other.slots()) {
             if let Some(theirs) = theirs.as_ref().filter(|theirs| !theirs.is_empty()) {
@@ -104,6 +109,7 @@ impl AnswerTimes {
         self.codes.iter_mut().zip(&other.codes).for_each(|(ours, theirs)| *ours += theirs);
     }
 
+    /// Clears all times and counts, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.slots_mut().flatten().for_each(|times| times.clear());
         self.codes.fill(0);
@@ -136,8 +142,8 @@ impl AnswerTimes {
         (0_u16..).zip(self.codes.iter().copied()).filter(|(_, count)| *count > 0)
     }
 
-    /// Times of all responses, including unexpected ones, by status class. As in documents, 4xx includes 429, and 429
-    /// has an additional entry.
+    /// Times of all responses, including unexpected ones, by status class. As in documents, 4xx includes status 429,
+    /// which also has an entry of its own.
     pub(crate) fn by_status(&self) -> Vec<(&'static str, Times)> {
         let both = |class: StatusClass| [&self.completed[class as usize], &self.unexpected[class as usize]];
         let class_times = |class: StatusClass| match class {
@@ -151,13 +157,13 @@ impl AnswerTimes {
             .collect()
     }
 
-    /// Number of slots with responses. A status class has two slots: one for completed calls, and one for unexpected
+    /// Number of non-empty distributions. A status class can have two: one of completed calls, and one of unexpected
     /// responses.
     pub(crate) fn classes(&self) -> usize {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
 
-    /// Writes the serialised form into the fields of a packed class.
+    /// Writes the serialised form into the fields of a serialised class.
     pub(crate) fn pack(&self, into: &mut PackedClass) {
         let all = self.completed();
         into.response_time = all.response.pack();
@@ -176,12 +182,12 @@ impl AnswerTimes {
         };
         let completed = StatusClass::ALL.into_iter().zip(&self.completed).filter_map(packed(true));
         let unexpected = StatusClass::ALL.into_iter().zip(&self.unexpected).filter_map(packed(false));
-        // If the status classes of some completed calls are not known, only the times of all completed calls together
-        // are written.
+        // If the status class of some completed calls is unknown, only the times of all completed calls together are
+        // written.
         let completed = completed.filter(|_| !self.has_unattributed());
         let by_status: Vec<PackedStatusTimes> = completed.chain(unexpected).collect();
-        // In the usual case, all responses are of one status class and expected. Their times are then the times of all
-        // calls, and the counts show the status class. So no times by status class are written.
+        // Usually, all responses have one status class and are expected. Their times are then the times of all calls,
+        // and the counts show the status class. So times by status class are not written.
         let is_usual = matches!(&by_status[..], [only] if only.expected);
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
@@ -220,8 +226,8 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // The codes may count fewer responses than the status classes, because Records of earlier versions have no
-        // codes. More responses mean that the Record is damaged.
+        // The status codes may count fewer responses than the status classes, because Records of earlier versions have
+        // no codes. More responses mean that the Record is damaged.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }
@@ -242,7 +248,7 @@ impl AnswerTimes {
 }
 
 impl PartialEq for AnswerTimes {
-    /// Compares the recorded times. Whether empty slots are allocated makes no difference.
+    /// Compares the recorded times, regardless of which memory is allocated.
     fn eq(&self, other: &AnswerTimes) -> bool {
         let used = |slot: &Slot| slot.as_deref().filter(|times| !times.is_empty()).cloned();
         self.codes == other.codes && self.slots().zip(other.slots()).all(|(ours, theirs)| used(ours) == used(theirs))
@@ -264,7 +270,7 @@ fn sum<'a>(slots: impl Iterator<Item = &'a Slot>) -> Times {
     })
 }
 
-/// The sum of the packed times, in nanoseconds; 0 for `None`.
+/// The sum of the serialised times, in nanoseconds; 0 for `None`.
 fn total(times: Option<&PackedTimes>) -> u128 {
     times.map_or(0, |times| times.sum.0)
 }
@@ -277,7 +283,7 @@ fn damaged(what: &str) -> StatsError {
     StatsError::Damaged(what.to_owned())
 }
 
-/// The only status class with responses; `None` if there are no responses, or several status classes have responses.
+/// The only status class with responses; `None` if no status class or several have responses.
 fn only_class(status: &StatusCounts) -> Option<StatusClass> {
     let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429, s5xx } = *status;
     let counts = [s1xx, s2xx, s3xx, s4xx.saturating_sub(s429), s429, s5xx];
@@ -348,7 +354,7 @@ mod tests {
         let mixed = earlier(&[(200, true, 2), (503, true, 4)]);
         let read_once = read(&mixed).unwrap();
         assert_eq!((read_once.completed().response.count(), read_once.has_unattributed()), (2, true));
-        // Packing the times again must preserve that their status classes are unknown.
+        // Serialising the times again must preserve that their status classes are unknown.
         let mut again = PackedClass { counts: mixed.counts, ..PackedClass::default() };
         read_once.pack(&mut again);
         assert_eq!(read(&again), Ok(read_once));

@@ -4,8 +4,8 @@
 //! values is far too small as a standard error. Sums over periods are nearly independent if the periods are much longer
 //! than the time over which values are correlated (Law & Kelton, *Simulation Modeling and Analysis*, §9.5). Here, a
 //! batch is a period of *time*, not a number of values. The periods are the same in every shard, so merging adds each
-//! batch to the same batch of the other shard and is exact. Batches then have different numbers of values, and the mean
-//! is a ratio of sums, with the error of [`ratio_standard_error`].
+//! batch to the same batch of the other shard and is exact. Batches have different numbers of values, so the mean is a
+//! ratio of sums, and its error is that of [`ratio_standard_error`].
 //!
 //! Any run longer than a tenth of a second has 32 to 64 batches. If a run needs more than 64, neighbouring batches are
 //! merged in pairs and the batch length doubles. Memory: 2 KB.
@@ -19,10 +19,10 @@ use brimful_core::account::{DecimalInteger, PackedBatch};
 
 const CAPACITY: usize = 64;
 
-/// Log₂ of the initial batch length in nanoseconds. The length is about a millisecond.
+/// Log₂ of the initial batch length in nanoseconds: 2²⁰ ns are about a millisecond.
 const SHORTEST: u32 = 20;
 
-/// Sums of recorded times by batch. The mean and its confidence interval are computed from these sums.
+/// Sums of recorded times by batch (a period of the run). The mean and its confidence interval are computed from them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     /// Log₂ of the length of a batch in nanoseconds.
@@ -37,7 +37,7 @@ struct Batch {
 }
 
 impl BatchMeans {
-    /// Creates empty batches.
+    /// Creates empty batches of about a millisecond.
     pub fn new() -> BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }
@@ -86,7 +86,8 @@ impl BatchMeans {
         Some(t_95(pairs.len() as u64 - 1)? * standard_error_ns / 1e3)
     }
 
-    /// For each batch within the window: the number of recorded times, and the length of the batch in seconds.
+    /// For each batch within the window (the time in which load is offered): the number of recorded times, and the
+    /// length of the batch in seconds.
     pub(crate) fn counts_by_time(&self, window_s: f64) -> Vec<(f64, f64)> {
         let length_s = Nanos(1 << self.length).as_secs_f64();
         let whole = (window_s / length_s) as usize;
@@ -192,9 +193,8 @@ mod tests {
     fn values_that_resemble_their_neighbours_widen_the_interval() {
         let (mut alike, mut mixed) = (BatchMeans::new(), BatchMeans::new());
         for i in 0..10_000_u64 {
-            // `alike` alternates between 2,500 short times and 2,500 long times. `mixed` has the same times, but short
-            // and long ones alternate singly. The interval of `alike` must be wider, because neighbouring times are
-            // equal.
+            // `alike` alternates between 2,500 short times and 2,500 long times. In `mixed`, single short and long
+            // times alternate. The confidence interval of `alike` must be wider, because neighbouring times are equal.
             alike.record(Nanos::from_millis(i), Nanos(if i / 2_500 % 2 == 0 { 1_000 } else { 3_000 }));
             mixed.record(Nanos::from_millis(i), Nanos(if i % 2 == 0 { 1_000 } else { 3_000 }));
         }

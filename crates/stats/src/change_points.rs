@@ -1,12 +1,12 @@
 //! Finds the change points of a series: the values from which its mean level is different. The values are a metric of
-//! successive runs of a history.
+//! successive runs, such as the throughput in each nightly benchmark.
 //!
 //! The method is E-divisive (Matteson & James, Journal of the American Statistical Association 109, 2014). A segment is
 //! divided at the position where the energy distance between the values before and after it is largest. It is divided
-//! only if a permutation test finds that this distance is significant. Both parts are then examined in the same way.
-//! A short segment can be divided in so few ways that random permutations often reproduce the same division, so even
-//! the clearest change may fail the test. There, a change is also significant if Student's t-test finds it, which
-//! assumes normally distributed noise.
+//! only if a permutation test finds that this distance is significant. Both parts are then examined in the same way. A
+//! short segment can be divided in so few ways that random permutations often reproduce the same division, so even the
+//! clearest change may fail the test. For short segments, a change is also significant if Student's t-test finds it.
+//! That test assumes normally distributed noise.
 //!
 //! Besides the whole segment, shorter intervals of a fixed grid are examined (Kovács et al., Biometrika 110, 2023), so
 //! that a change that is reverted after a few values is found too.
@@ -25,24 +25,25 @@ use rand_pcg::Pcg64Mcg;
 const FALSE_ALARM_PROBABILITY: f64 = 0.01;
 /// Number of random permutations of a segment in the permutation test.
 const PERMUTATIONS: usize = 499;
-/// Number of permutations after which the test ends early if the change is clear ([`CLEAR_RATIO`]).
+/// Number of permutations after which the permutation test ends early if the change is clear ([`CLEAR_RATIO`]).
 const PERMUTATIONS_OF_CLEAR_CHANGE: usize = 30;
-/// A change is clear if the distance between the values before and after it exceeds the largest such distance in the
-/// permuted series by this factor. The tail of the distribution of these distances is exponential. So the probability
+/// A change is clear if the energy distance between the values before and after it is this many times the largest such
+/// distance in the permuted series. The tail of the distribution of these distances is exponential. So the probability
 /// of exceeding twice the largest of [`PERMUTATIONS_OF_CLEAR_CHANGE`] distances is far below
 /// [`FALSE_ALARM_PROBABILITY`].
 const CLEAR_RATIO: f64 = 2.0;
-/// The t-test is made only if the values of an interval can be divided into parts of these lengths in fewer ways than
-/// this. A random permutation then yields the same division, or its mirror image, with a probability of more than half
-/// of [`FALSE_ALARM_PROBABILITY`].
+/// The t-test is made only if there are fewer ways than this to divide the values of an interval into parts of the same
+/// two lengths. A random permutation then yields the same division, or its mirror image, with a probability of more
+/// than half of [`FALSE_ALARM_PROBABILITY`].
 const FEW_DIVISIONS: f64 = 4.0 / FALSE_ALARM_PROBABILITY;
-/// Minimum number of values before the first change, between changes, and after the last one. Fewer values have no
-/// meaningful mean distance.
+/// Minimum number of values before the first change, between changes, and after the last one. The mean distance of
+/// fewer values has no meaning.
 pub const MIN_SEGMENT: usize = 3;
 /// Lengths of the intervals that are examined besides the whole segment. Each length is half of the one before, and
 /// intervals of the same length overlap by half.
 const INTERVAL_LENGTHS: [usize; 6] = [256, 128, 64, 32, 16, 8];
-/// Maximum number of values for which distances are summed over all pairs. For more values, sorting is faster.
+/// Maximum number of values for which the distances of all pairs are added one by one. For more values, sorting is
+/// faster.
 const MAX_PAIRED: usize = 128;
 /// Number of passes in which every change is moved to the best position between its neighbours.
 const REFINEMENTS: usize = 2;
@@ -74,7 +75,7 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
     points
 }
 
-/// The division of a segment into two parts.
+/// The division of a segment of a series into two parts: the values before and after a change.
 #[derive(Clone, Copy, Debug)]
 struct Split {
     /// Number of values before the change.
@@ -83,7 +84,7 @@ struct Split {
     distance: f64,
 }
 
-/// The best split of an interval of a segment.
+/// The best division of an interval of a segment.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     begin: usize,
@@ -101,7 +102,8 @@ impl Candidate {
         (1..=smaller).fold(1.0, |ways, k| ways * (count - smaller + k) as f64 / k as f64) < FEW_DIVISIONS
     }
 
-    /// Whether the means before and after the split differ by Student's t-test with equal variances, at this level.
+    /// Whether the means before and after the split differ by Student's t-test with equal variances, at the
+    /// significance level `level`.
     fn passes_t_test(&self, values: &[f64], level: f64) -> bool {
         let parts = [&values[self.begin..self.split.length], &values[self.split.length..self.end]];
         let [Some(before), Some(after)] = parts.map(Moments::from_values) else { return false };
@@ -114,14 +116,14 @@ impl Candidate {
     }
 }
 
-/// Number of splits that are examined in a segment of `count` values. The level of each t-test is divided by it
-/// (Bonferroni), because the best of these splits is tested.
+/// Number of splits that are examined in a segment of `count` values. The significance level of each t-test is divided
+/// by this number (Bonferroni), because the best of these splits is tested.
 fn count_splits(count: usize) -> usize {
     let lengths = intervals(count).map(|(begin, end)| end - begin);
     lengths.chain([count]).map(|length| (length + 1).saturating_sub(2 * MIN_SEGMENT)).sum()
 }
 
-/// Finds splits. The buffers are reused, because the permutation test computes hundreds of splits.
+/// Finds the best split of a segment. The buffers are reused, because the permutation test computes hundreds of splits.
 #[derive(Default)]
 struct Splitter {
     /// The indices of the values, sorted by value.
@@ -138,16 +140,16 @@ struct Splitter {
 }
 
 impl Splitter {
-    /// The significant changes of a segment: for each, the number of values before it, in increasing order. The result
-    /// has the most pronounced change if it is significant. It also has all other changes that are clear
-    /// ([`CLEAR_RATIO`]).
+    /// The significant changes of a segment: for each, the number of values before it, in increasing order. They are
+    /// the change with the largest energy distance, if it is significant, and all clear changes ([`CLEAR_RATIO`]).
     fn significant_splits(&mut self, values: &[f64], random: &mut Pcg64Mcg) -> Vec<usize> {
         let mut candidates = self.splits(values);
         let largest_first = |one: &Candidate, other: &Candidate| other.split.distance.total_cmp(&one.split.distance);
         candidates.sort_by(largest_first);
         let Some(best_candidate) = candidates.first() else { return Vec::new() };
         let best = best_candidate.split;
-        // If both tests are made, each is made at half of the level, so that their sum is the level.
+        // If both tests are made, each has half of the significance level, so that the probability of a false alarm
+        // stays the same.
         let mut level = FALSE_ALARM_PROBABILITY;
         if best_candidate.has_few_divisions() {
             level /= 2.0;
@@ -183,7 +185,7 @@ impl Splitter {
         whole.into_iter().chain(intervals(values.len())).filter_map(best).collect()
     }
 
-    /// The largest distance of any split, in the whole segment or in one of its intervals.
+    /// The largest energy distance of any split, in the whole segment or in one of its intervals.
     fn largest_distance(&mut self, values: &[f64]) -> f64 {
         let whole = [(0, values.len())];
         let distances = whole.into_iter().chain(intervals(values.len()));
@@ -191,7 +193,7 @@ impl Splitter {
         distances.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Moves each change to the best position between its neighbours. `points` are sorted before and after.
+    /// Moves each change to the best position between its neighbours. `points` are the sorted positions of the changes.
     fn refine(&mut self, values: &[f64], points: &mut [usize]) {
         for index in 0..points.len() {
             let begin = index.checked_sub(1).map_or(0, |before| points[before]);
@@ -202,7 +204,7 @@ impl Splitter {
         }
     }
 
-    /// The split with the largest distance. `None` if there are too few values.
+    /// The split with the largest energy distance. `None` if there are too few values.
     ///
     /// The energy distance of parts X and Y is 2·E|X−Y| − E|X−X′| − E|Y−Y′| (Matteson & James, equation 5, with α = 1).
     /// If a value moves from the right part to the left part, each of these three sums changes by the distances of this
@@ -291,9 +293,9 @@ fn sum_of_distances(value: f64, others: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The splits whose distance exceeds `distance`, in increasing order. `candidates` are sorted by distance, largest
-/// first. A candidate is left out if its interval contains a split with a larger distance, because that split may be
-/// its cause.
+/// The splits whose energy distance exceeds `distance`, in increasing order of position. `candidates` are sorted by
+/// distance, largest first. A candidate is left out if its interval contains a split with a larger distance, because
+/// that split may be the candidate's cause.
 fn clear_splits(candidates: &[Candidate], distance: f64) -> Vec<usize> {
     let mut lengths: Vec<usize> = Vec::new();
     for Candidate { begin, end, split } in candidates.iter().filter(|candidate| candidate.split.distance > distance) {
@@ -305,8 +307,8 @@ fn clear_splits(candidates: &[Candidate], distance: f64) -> Vec<usize> {
     lengths
 }
 
-/// The values before a split. Two Fenwick trees have their counts and their sums, by rank (Fenwick, Software: Practice
-/// and Experience 24, 1994).
+/// The values before a split. Two Fenwick trees contain their counts and their sums, by rank (Fenwick, Software:
+/// Practice and Experience 24, 1994).
 #[derive(Default)]
 struct LeftPart {
     nodes: Vec<(f64, f64)>,
@@ -315,7 +317,7 @@ struct LeftPart {
 }
 
 impl LeftPart {
-    /// Removes all values, for new values with ranks below `ranks`.
+    /// Removes all values, and prepares for values with ranks below `ranks`.
     fn clear(&mut self, ranks: usize) {
         self.nodes.clear();
         self.nodes.resize(ranks + 1, (0.0, 0.0));
@@ -363,8 +365,8 @@ mod tests {
     use rand::RngExt;
     use rand_distr::{Distribution, Normal};
 
-    /// A series of random values. Each of `levels` has a number of values and their mean; the values scatter around it
-    /// with a standard deviation of 1.
+    /// A series of random values. Each element of `levels` is a number of values and their mean. The values have a
+    /// standard deviation of 1.
     fn series(random: &mut Pcg64Mcg, levels: &[(usize, f64)]) -> Vec<f64> {
         let noise = Normal::new(0.0, 1.0).unwrap();
         levels.iter().flat_map(|&(count, level)| vec![level; count]).map(|level| level + noise.sample(random)).collect()
@@ -378,7 +380,7 @@ mod tests {
     fn distances_are_those_of_the_definition() {
         let mut random = Pcg64Mcg::seed_from_u64(4);
         for count in [6, 7, 20, MAX_PAIRED + 2] {
-            // With values from 0 to 8, some of the values are equal.
+            // The values are integers from 0 to 8, so some of them are equal.
             let values: Vec<f64> = (0..count).map(|_| f64::from(random.random_range(0..9_u8))).collect();
             let pairs = |one: &[f64], other: &[f64]| -> f64 {
                 one.iter().flat_map(|x| other.iter().map(move |y| (x - y).abs())).sum()
@@ -399,7 +401,8 @@ mod tests {
     fn a_series_without_changes_has_none() {
         let mut random = Pcg64Mcg::seed_from_u64(5);
         let alarms = (0..200).filter(|_| !change_points(&series(&mut random, &[(60, 10.0)])).is_empty()).count();
-        // At a false alarm probability of 1 %, 2 of 200 series are expected. More than 7 have a probability of 0.1 %.
+        // At a false alarm probability of 1 %, 2 false alarms are expected in 200 series. More than 7 have a
+        // probability of 0.1 %.
         assert!(alarms <= 7, "{alarms} of 200");
         assert_eq!(change_points(&[3.0; 50]), Vec::<usize>::new());
     }
@@ -433,8 +436,8 @@ mod tests {
 
     #[test]
     fn a_step_in_a_history_of_a_few_runs_is_found() {
-        // With 6 and 4 values, 1 % of all permutations divide the values in the same way. A step is found only if at
-        // least MIN_SEGMENT runs follow it.
+        // With 6 and 4 values, 1 % of all permutations divide the values in the same way. A change is found only if at
+        // least MIN_SEGMENT values follow it.
         let throughput = [10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03];
         assert_eq!(change_points(&throughput), [6]);
         assert_eq!(change_points(&[0.3, 2.4, 1.5, -0.9, -0.5, 99.7, 98.3, 99.1, 149.0, 149.7, 149.5, 149.1]), [5, 8]);
@@ -447,8 +450,8 @@ mod tests {
         let mut random = Pcg64Mcg::seed_from_u64(9);
         for count in [7, 9, 11, 14] {
             let alarms = (0..400).filter(|_| !change_points(&series(&mut random, &[(count, 10.0)])).is_empty()).count();
-            // At a false alarm probability of 1 %, 4 of 400 series are expected. More than 11 have a probability of
-            // 0.1 %.
+            // At a false alarm probability of 1 %, 4 false alarms are expected in 400 series. More than 11 have a
+            // probability of 0.1 %.
             assert!(alarms <= 11, "{alarms} of 400 with {count} values");
         }
     }

@@ -1,5 +1,5 @@
-//! Fills an [`Account`] from the events of one shard's calls. [`derive`] documents from which event to which each time
-//! is measured.
+//! Fills an [`Account`] (counts and times) from the events of one shard's calls. [`derive`] documents from which event
+//! to which each time is measured.
 //!
 //! The two conservation laws of `Counts` apply to every legal sequence of events. Calls that ended are counted by their
 //! outcomes, and calls that were sent are counted by the event `Sent`. So if the engine's events contradict one
@@ -18,7 +18,7 @@ use brimful_core::{
     RetryReason, SessionEnded,
 };
 
-/// Receives the events of one shard's calls.
+/// Receives the events of one shard's calls, and adds them to an [`Account`] (counts and times).
 #[derive(Clone, Debug)]
 pub struct Collector {
     account: Account,
@@ -26,7 +26,7 @@ pub struct Collector {
     addresses: Vec<String>,
     /// The summary that the shard publishes for a display; `None` without a display.
     summary: Option<SharedSummary>,
-    /// The exchange through which the shard hands its Account over to a [`ResultBackup`]; `None` without a backup.
+    /// The exchange through which the shard passes its observations to a [`ResultBackup`]; `None` without a backup.
     exchange: Option<SharedExchange>,
 }
 
@@ -36,7 +36,7 @@ pub struct PerCall {
     class: u16,
     /// Index of the server address that the call is sent to.
     address: u16,
-    /// The time from which the call could begin. It is usually the due time of the call.
+    /// The time from which the call could begin, usually its due time. Lateness is measured from it.
     ready: Nanos,
     connect_started: OptionalNanos,
     established: Nanos,
@@ -45,24 +45,23 @@ pub struct PerCall {
 }
 
 impl Collector {
-    /// Creates a collector that adds observations to this Account, which is usually empty.
+    /// Creates a collector that adds observations to `account`, which is usually empty.
     pub fn new(account: Account) -> Collector {
         Collector { account, addresses: Vec::new(), summary: None, exchange: None }
     }
 
-    /// Creates a collector that publishes summaries of its Account to `live`.
+    /// Creates a collector that also publishes summaries of its counts and times to `live`.
     pub fn with_live(account: Account, live: &LiveProgress) -> Collector {
         Collector { summary: Some(live.register()), ..Collector::new(account) }
     }
 
-    /// Creates a collector that hands its observations over to `result_backup` during the run. At the end of the run,
-    /// [`ResultBackup::complete`] must add the observations that were not handed over. `empty` is a new Account of the
-    /// same classes.
+    /// Creates a collector that passes its observations to `result_backup` during the run. At the end of the run,
+    /// [`ResultBackup::complete`] must add the remaining observations. `empty` is a new Account of the same classes.
     pub fn with_result_backup(account: Account, result_backup: &ResultBackup, empty: Account) -> Collector {
         Collector { exchange: Some(result_backup.register(empty)), ..Collector::new(account) }
     }
 
-    /// The Account that the collector has filled.
+    /// The counts and times that the collector has recorded.
     pub fn into_account(self) -> Account {
         self.account
     }
@@ -97,7 +96,7 @@ impl Collector {
                 }
                 false
             }
-            // Calls that were cut off by the end of the run are not failures.
+            // Calls that were interrupted by the end of the run are not failures.
             End::Unfinished { .. } => false,
             End::ClientLimited(limit) => {
                 match limit {
@@ -152,7 +151,7 @@ impl Observer for Collector {
     /// Adds an event of a call to the counts and times.
     ///
     /// # Panics
-    /// If the event names a class that the Account does not have.
+    /// If the event names a class that the run does not have.
     #[inline]
     fn on(&mut self, call: &mut PerCall, event: &Event) {
         match *event {
@@ -206,7 +205,8 @@ impl Observer for Collector {
         }
     }
 
-    /// This is called once per connection. So further calls on a connection that stays open cause no additional cost.
+    /// The collector gets one event per closed connection, so a long connection with many calls causes no additional
+    /// cost.
     fn on_connection(&mut self, connection: &ConnectionEnded) {
         if connection.responses > 0 {
             self.account.connection_lifetime.record(connection.ended - connection.attempted);
@@ -247,10 +247,10 @@ impl Observer for Collector {
         }
     }
 
-    /// Merges the Account of another collector.
+    /// Merges the counts and times of another collector.
     ///
     /// # Panics
-    /// If the two Accounts cannot belong to one run.
+    /// If the two collectors cannot belong to one run.
     fn merge(&mut self, other: Collector) {
         if let Err(unlike) = self.account.merge_from(&other.account) {
             panic!("shards of one run have one workload: {unlike}");

@@ -4,7 +4,7 @@
 //! If a side has several runs, they are replications: the variability of a metric is that of its values between the
 //! runs. On most hosts, two runs differ by more than the parts of one run. If the other side has a single run, it is
 //! assumed to have the same variability. If each side has one run, only the variability within the runs is known, and
-//! the result says so.
+//! the result reports this.
 
 pub(crate) mod headline;
 mod limit;
@@ -25,7 +25,7 @@ use brimful_core::record::Record;
 use brimful_core::survey::Survey;
 use std::collections::BTreeMap;
 
-/// One side of a comparison with its documents.
+/// One side (A or B) of a comparison, with its documents.
 #[derive(Clone, Debug)]
 pub struct Side {
     /// Name that the user gave to this side of the comparison.
@@ -34,40 +34,45 @@ pub struct Side {
     pub runs: Vec<(String, Run)>,
 }
 
-/// A document that can be compared with another document of its kind.
+/// A Record or a survey, which can be compared with another document of its kind.
 #[derive(Clone, Debug)]
 pub enum Run {
-    /// A Record.
+    /// The Record of a load.
     Record(Box<Record>),
-    /// A survey.
+    /// The document of a survey.
     Survey(Box<Survey>),
 }
 
 /// Name and unit of a metric, and whether lower values are better.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FigureKind {
+    /// The metric's name in reports and in `--max-regression`, such as `p99`.
     pub(crate) name: String,
+    /// Unit of the metric's values.
     pub(crate) unit: FigureUnit,
+    /// Whether a decrease of the metric is an improvement.
     pub(crate) lower_is_better: bool,
 }
 
 /// The value of a metric in one run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
+    /// Name and unit of the metric.
     pub(crate) kind: FigureKind,
+    /// The metric's value over the whole run.
     pub(crate) value: f64,
-    /// The value with a standard error that follows from the variation between equal parts of the run; `None` if the
-    /// run has no such parts.
+    /// The value with a standard error that follows from the variation between equal periods of the run; `None` if the
+    /// run was not divided into periods.
     pub(crate) within: Option<Estimate>,
-    /// Minimum standard error of the metric, because it was counted in whole numbers or rounded.
+    /// Minimum standard error of the value, which was counted in whole numbers or rounded.
     pub(crate) resolution: f64,
 }
 
 /// Compares side B with side A.
 ///
 /// # Errors
-/// [`StatsError::NotComparable`] if the runs have nothing in common that could be compared, or if a limit names a
-/// metric that they do not have.
+/// [`StatsError::NotComparable`] if the runs have no metric in common, or if a limit names a metric that they do not
+/// have.
 pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared, StatsError> {
     let (a, b, warnings) = unlike::check(a, b)?;
     let variability = match (a.runs.len(), b.runs.len()) {
@@ -94,6 +99,7 @@ pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared,
 }
 
 impl Run {
+    /// The metrics of this run that are compared.
     pub(crate) fn figures(&self, variability: Variability) -> Vec<Measured> {
         match self {
             Run::Record(record) => record_figures::figures(record, variability),
@@ -101,6 +107,7 @@ impl Run {
         }
     }
 
+    /// The labels that the user gave the run.
     pub(crate) fn labels(&self) -> &BTreeMap<String, String> {
         match self {
             Run::Record(record) => &record.labels,
@@ -142,12 +149,15 @@ impl Side {
 
 /// A metric in all runs of both sides.
 pub(crate) struct Pair {
+    /// Name and unit of the metric.
     pub(crate) kind: FigureKind,
+    /// The metric in the runs of side A.
     pub(crate) a: FigureOfSide,
+    /// The metric in the runs of side B.
     pub(crate) b: FigureOfSide,
 }
 
-/// A metric in the runs of one side.
+/// The values of a metric in all runs of one side.
 #[derive(Clone, Debug)]
 pub(crate) struct FigureOfSide {
     /// The metric's value in each run; empty if a run does not have the metric.
@@ -161,7 +171,7 @@ impl FigureKind {
     }
 }
 
-/// The kinds of all metrics of these runs, in the order of the run with the most metrics.
+/// Names and units of all metrics of these runs, in the order of the run with the most metrics.
 pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind> {
     let mut kinds: Vec<&FigureKind> = Vec::new();
     let mut longest_first = runs.to_vec();
@@ -175,7 +185,8 @@ pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind
 }
 
 impl Pair {
-    /// The metrics that all runs of side A or all runs of side B have. `a` and `b` have the metrics of each run.
+    /// Pairs the metrics of both sides. Leaves out metrics that neither all runs of side A nor all runs of side B have.
+    /// `a` and `b` contain the metrics of each run.
     fn all(a: Vec<Vec<Measured>>, b: Vec<Vec<Measured>>) -> Vec<Pair> {
         let runs: Vec<&Vec<Measured>> = a.iter().chain(&b).collect();
         let pair = |kind: &FigureKind| Pair {
@@ -187,6 +198,7 @@ impl Pair {
         pairs.filter(|pair| !pair.a.runs.is_empty() || !pair.b.runs.is_empty()).collect()
     }
 
+    /// The difference of the sides with its confidence interval; `None` if the variability of a side is not known.
     pub(crate) fn difference(&self) -> Option<Difference> {
         let scale = self.kind.scale();
         let (a, b) = match (&self.a.runs[..], &self.b.runs[..]) {
@@ -217,15 +229,16 @@ impl FigureOfSide {
         moments::mean(&self.values())
     }
 
-    /// Minimum standard error of the mean over the runs, from the resolution of each value.
+    /// Minimum standard error of the mean over the runs, from the minimum standard error of each value.
     fn resolution(&self) -> f64 {
         let squares: f64 = self.runs.iter().map(|measured| measured.resolution.powi(2)).sum();
         squares.sqrt() / self.runs.len() as f64
     }
 
-    /// The estimates of two sides, `single` with one run and `self` with n runs, if the runs of both sides vary
-    /// equally. With the standard deviation s of the n runs, the variance of the difference of the means is s²(1 +
-    /// 1/n). The estimate of `single` has all of this variance, and the degrees of freedom of the n runs.
+    /// The estimates of two sides, `single` with one run and `self` with n runs, under the assumption that both sides
+    /// have the same variability. With the standard deviation s of the n runs, the variance of the difference of the
+    /// means is s²(1 + 1/n). The estimate of `single` has all of this variance, and the degrees of freedom of the n
+    /// runs.
     fn with_variability_for(&self, single: &FigureOfSide, scale: Scale) -> Option<(Estimate, Estimate)> {
         let several = Estimate::from_runs(&self.values())?;
         let value = single.mean()?;
@@ -255,11 +268,15 @@ fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
 
 /// A metric of both sides, before its p-value is adjusted for the number of metrics.
 pub(crate) struct Differing {
+    /// Name and unit of the metric.
     pub(crate) kind: FigureKind,
+    /// Mean over the runs of side A; `None` if not all runs have the metric.
     pub(crate) a: Option<f64>,
+    /// Mean over the runs of side B; `None` if not all runs have the metric.
     pub(crate) b: Option<f64>,
-    /// The difference of the means, for the case that its interval is not known.
+    /// The difference of the means, which is reported if its confidence interval is not known.
     pub(crate) without_interval: Option<f64>,
+    /// The difference with its confidence interval; `None` if it is not known.
     pub(crate) difference: Option<Difference>,
 }
 
@@ -285,7 +302,7 @@ pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
     figures.into_iter().map(judged).collect()
 }
 
-/// The largest difference that the metrics without a significant difference can have, by their 95 % intervals.
+/// The largest difference within the 95 % intervals of the metrics whose difference is not significant.
 pub(crate) fn bound_of_others(figures: &[ComparedFigure]) -> Option<f64> {
     let others = figures.iter().filter(|figure| !figure.differs);
     others.filter_map(|figure| figure.interval95).flatten().map(f64::abs).reduce(f64::max)

@@ -1,5 +1,6 @@
-//! Counts completed calls in many short parts of the window. Parts without any completed call show pauses of the server
-//! that are too short to be visible in the intervals of a [`Series`](crate::series::Series).
+//! Counts completed calls in many short parts of the window (the time in which load is offered). Parts without any
+//! completed call show pauses of the server that are too short to be visible in the intervals of a
+//! [`Series`](crate::series::Series).
 //!
 //! All parts of a window have the same length, so the counts of several shards can be added.
 
@@ -8,7 +9,7 @@ use crate::histogram::MAX_COUNT;
 use brimful_core::Nanos;
 use brimful_core::account::WINDOW_PARTS;
 
-/// Number of completed calls in each of [`WINDOW_PARTS`] equal parts of the window.
+/// Number of completed calls in each of [`WINDOW_PARTS`] equal parts of the window, the time in which load is offered.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Completions {
     window: Nanos,

@@ -1,5 +1,5 @@
-//! `Record = derive(Account, RunFacts)`: this module computes all metrics of the load in a Record, and the verdict,
-//! from the merged Account. The times are measured between two events of a call or of a connection:
+//! `Record = derive(Account, RunFacts)`: computes all metrics of the load in a Record, and the verdict, from the merged
+//! counts and times of all shards (the Account). Each time is measured between two events of a call or of a connection:
 //!
 //! - *Response time*: due → last byte received. So it includes the wait for the generator and for a connection.
 //! - *Service time*: first byte sent → last byte received.
@@ -22,7 +22,7 @@ use brimful_core::workload::{LoadKind, Statuses, Workload};
 use brimful_core::{Nanos, TlsFault};
 use std::collections::BTreeMap;
 
-/// The contents of a Record that do not follow from the events of calls.
+/// The contents of a Record that do not follow from the events of calls, such as its start time, target and seed.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts {
     /// Wall-clock time at the start of the run, in RFC 3339 format.
@@ -59,9 +59,9 @@ pub struct RunFacts {
     pub http: Option<String>,
     /// TLS parameters that were negotiated; `None` without TLS.
     pub tls: Option<NegotiatedTls>,
-    /// Whether the URL begins with `http://` although the server's port expects TLS.
+    /// Whether the URL begins with `http://` although the server expects TLS on this port.
     pub wants_tls: bool,
-    /// Resources that the load used on the host that generated it.
+    /// CPU time and other resources that the load used on the host that generated it.
     pub generator: Generator,
     /// The monitor's observations of the server, if a monitor was running.
     pub server: Option<Server>,
@@ -70,7 +70,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// The kind of load that determined when calls were due.
+    /// Whether calls were due by a schedule, or after previous answers.
     pub(crate) fn load_kind(&self) -> LoadKind {
         LoadKind::from_workload(self.workload.as_ref())
     }
@@ -211,8 +211,8 @@ fn addresses(account: &Account) -> Vec<AddressRecord> {
     addresses
 }
 
-/// Response times by status class, as histograms in base64. Empty for a single class, because its times are the times
-/// of all calls.
+/// Response times by status class, as histograms in base64. Empty if only one status class has responses, because its
+/// times are the times of all calls.
 fn hdr_by_status(total: &Tally) -> Vec<(String, String)> {
     let by_status = total.answers.by_status();
     let several = total.answers.classes() > 1;

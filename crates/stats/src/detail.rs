@@ -1,8 +1,8 @@
 //! Metrics of httperf's report that Records do not contain (Mosberger & Jin 1998, Figure 1; httperf(1), "OUTPUT"):
-//! bursts of connection attempts, bytes of heads and contents, and lengths of sessions.
+//! bursts of connection attempts, bytes of response heads and bodies, and lengths of sessions.
 //!
-//! This observer runs in addition to the [`Collector`](crate::Collector), and only if such a report is requested. Its
-//! memory grows only with the number of concurrent sessions.
+//! This observer of a load's events runs in addition to the [`Collector`](crate::Collector), and only if such a report
+//! is requested. Its memory grows only with the number of concurrent sessions.
 
 use crate::distribution::Distribution;
 use crate::reply_rate::ReplySampler;
@@ -10,11 +10,10 @@ use brimful_core::record::{ReplyRate, Summary};
 use brimful_core::{End, Event, Nanos, Observer, ResponseSize, SessionEnded, SessionId};
 use std::collections::HashMap;
 
-/// Maximum number of responses of a session that is counted exactly. A session with more responses counts as one with
-/// this number.
+/// Sessions with more responses than this are counted as sessions with this number.
 const LONGEST_SESSION: usize = 10_000;
-/// Duration for which counts of connection attempts are kept, in milliseconds. An attempt is reported only when it has
-/// succeeded or failed, so the counts of earlier milliseconds can still grow.
+/// Number of most recent milliseconds for which connection attempts are counted. An attempt is reported only when it
+/// has succeeded or failed, so the counts of earlier milliseconds can still grow.
 const RECENT_MS: usize = 8_192;
 
 /// Metrics of the connections and sessions of one shard, or of several shards after a merge.
@@ -130,7 +129,7 @@ impl Observer for ConnectionDetail {
     }
 }
 
-/// Numbers of connection attempts by the millisecond in which they began.
+/// Numbers of connection attempts by the millisecond in which they began. Only recent milliseconds are kept.
 #[derive(Clone, Debug, Default)]
 struct Bursts {
     /// Ring buffer: for each recent millisecond of the run, its number and the number of attempts that began in it.

@@ -10,10 +10,10 @@
 use crate::estimate::Estimate;
 use crate::student::{t_probability, t_quantile};
 
-/// Probability that any metric of a comparison is reported as different although none is.
+/// Probability that a comparison reports any metric as different although none is.
 pub const FALSE_ALARM_PROBABILITY: f64 = 0.05;
 
-/// Probability with which a true difference of the size [`Difference::smallest_detectable`] is found.
+/// Probability of detecting a true difference of the size [`Difference::smallest_detectable`].
 const POWER: f64 = 0.8;
 
 /// Whether a difference is relative or absolute.

@@ -6,14 +6,14 @@ use brimful_core::quantity::{percent, whole_percent};
 /// Maximum number of differences that the sentence names.
 const MAX_NAMED: usize = 3;
 
-/// The metrics that the sentence names before all others, in this order.
+/// The metrics that the headline names before all others, in this order.
 const MAIN_FIGURES: [&str; 5] = ["throughput", "capacity", "p99", "cpu", "errors"];
 
-/// If the bound of the other differences exceeds this value, the sentence does not state it, because so large a bound
-/// is of no use.
+/// The headline states an upper bound for the differences that are not significant, but only up to this value. A larger
+/// bound is of no use.
 const LARGEST_BOUND: f64 = 0.5;
 
-/// Writes the sentence about these metrics. `bound` is the bound of the differences that are not significant.
+/// Writes the sentence about these metrics. `bound` is an upper bound of the differences that are not significant.
 pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
     let (mut differing, others): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.differs);
     let place = |name: &str| MAIN_FIGURES.iter().position(|main| *main == name).unwrap_or(MAIN_FIGURES.len());
@@ -50,6 +50,7 @@ pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String
     text
 }
 
+/// Joins clauses to one text, with commas and `and`.
 pub(crate) fn join(clauses: &[String]) -> String {
     match clauses {
         [] => String::new(),
@@ -58,13 +59,13 @@ pub(crate) fn join(clauses: &[String]) -> String {
     }
 }
 
-/// Rounds a bound up to the precision with which it is printed, so that the sentence remains true.
+/// Rounds a bound up to the precision with which it is printed, so that it remains an upper bound.
 fn rounded_up(bound: f64) -> f64 {
     let unit = if bound < 0.0095 { 0.001 } else { 0.01 };
     (bound / unit - 1e-9).ceil() * unit
 }
 
-/// Writes a clause about the difference of one metric. `subject` and `owner` are the words for B, such as `B` and
+/// Writes a clause about the difference of one metric. `subject` and `owner` are the words for side B, such as `B` and
 /// `B's`.
 pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> String {
     let difference = figure.difference.unwrap_or_default();

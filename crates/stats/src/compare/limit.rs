@@ -5,12 +5,13 @@ use brimful_core::comparison::{ComparedFigure, LimitOutcome, LimitResult};
 use std::fmt;
 use std::str::FromStr;
 
-/// The largest accepted change for the worse of one metric. A limit is met, or exceeded, only if the whole 95 %
-/// interval of the change is below it, or above it. Otherwise, the outcome is undecided.
+/// The largest accepted change for the worse of one metric. The limit is met if the whole 95 % interval of the change
+/// is below it, and exceeded if the whole interval is above it. Otherwise, the outcome is undecided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegressionLimit {
     figure: String,
-    /// The limit as a fraction. For metrics that are shares, it is absolute: 0.01 is one percentage point.
+    /// The limit as a fraction of side A's value. For metrics that are shares, it is absolute: 0.01 is one percentage
+    /// point.
     share: f64,
     /// The limit in the user's notation.
     text: String,

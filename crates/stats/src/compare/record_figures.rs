@@ -1,8 +1,8 @@
 //! The metrics of a Record that are compared: throughput, response times, failed calls, and the server's CPU time.
 //!
-//! The variability within a run follows from parts of the run. For throughput and the mean response time, the parts are
-//! the 32 to 64 batches of the account. For percentiles, they are the intervals of the account. For CPU time, they are
-//! the intervals of the monitor.
+//! The variability within a run follows from the variation between periods of the run. For throughput and the mean
+//! response time, they are the 32 to 64 batches of the run's statistics. For percentiles, they are the intervals of the
+//! Record. For CPU time, they are the intervals of the monitor.
 
 use super::{FigureKind, Measured};
 use crate::account::Account;
@@ -13,7 +13,7 @@ use brimful_core::percentile::{P50, P90, P99, P999, Percentile};
 use brimful_core::record::{Interval, Record};
 use brimful_core::server::{Server, ServerInterval};
 
-/// Relative standard error of a quantile that is known to 0.1 %: 0.001/√12, as for a rounding error.
+/// Relative standard error of a percentile that is known to 0.1 %: 0.001/√12, as for a rounding error.
 const QUANTILE_RESOLUTION: f64 = 0.000_29;
 
 /// The metrics that this Record has.
@@ -26,7 +26,8 @@ pub(crate) fn figures(record: &Record, variability: Variability) -> Vec<Measured
     first.into_iter().flatten().chain(times).chain(last.into_iter().flatten()).collect()
 }
 
-/// The parts of a run. All lists are empty if they are not needed, or if the Record does not contain them.
+/// The periods into which a run is divided. All lists are empty if they are not needed, or if the Record does not
+/// contain them.
 #[derive(Default)]
 struct Parts<'a> {
     account: Option<Account>,
@@ -38,7 +39,8 @@ impl<'a> Parts<'a> {
     fn new(record: &'a Record, variability: Variability) -> Parts<'a> {
         match variability {
             Variability::BetweenRuns => Parts::default(),
-            // A Record without a valid account, such as one of an old version, has metrics without parts.
+            // A Record without valid statistics of its periods, such as one of an old version, has metrics without
+            // standard errors.
             Variability::WithinRuns => Parts {
                 account: record.account.as_ref().and_then(|packed| Account::unpack(packed).ok()),
                 intervals: &record.intervals,
@@ -56,7 +58,7 @@ fn kind(name: &str, unit: FigureUnit, lower_is_better: bool) -> FigureKind {
     FigureKind { name: name.to_owned(), unit, lower_is_better }
 }
 
-/// The estimate with its value replaced by `value`, the exact value over the whole run.
+/// The estimate with its value replaced by `value`, the exact value over the whole run; the standard error is kept.
 fn around(value: f64, estimate: Option<Estimate>) -> Option<Estimate> {
     estimate.map(|estimate| Estimate { value, ..estimate })
 }
@@ -66,8 +68,8 @@ fn throughput(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let completed = value * record.window_s;
     let within = parts.batches().and_then(|batches| Estimate::from_parts(&batches.counts_by_time(record.window_s)));
     let kind = kind("throughput", FigureUnit::PerSecond, false);
-    // Depending on when the window ends, one call more or fewer may be counted. So the resolution of the rate is that
-    // of one call.
+    // The number of completed calls can differ by one, depending on when the window ends. So the standard error of the
+    // rate is at least that of one call.
     (completed > 0.0).then(|| Measured { kind, value, within: around(value, within), resolution: value / completed })
 }
 

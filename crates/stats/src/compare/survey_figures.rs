@@ -1,5 +1,5 @@
-//! The metrics of a survey that are compared: the measured capacity, the rate under each objective, and the demands.
-//! The variability within a survey is given by the confidence intervals that it states.
+//! The metrics of a survey that are compared: the measured capacity, the rate at which each objective is met, and the
+//! service demands. The variability within a survey is given by the confidence intervals that it contains.
 
 use super::{FigureKind, Measured};
 use crate::estimate::Estimate;

@@ -1,6 +1,6 @@
-//! Checks that the runs of both sides can be compared. It is an error if runs measured different subjects. Invalid runs
-//! are left out. Any other difference between the runs that may explain a difference of the metrics yields a warning
-//! that names the runs.
+//! Checks that the runs of both sides can be compared. It is an error if runs measured different servers or loads.
+//! Invalid runs are left out. Any other difference between the runs that may explain a difference of the metrics yields
+//! a warning that names the runs.
 
 use super::{Run, Side};
 use crate::error::StatsError;
@@ -31,11 +31,13 @@ pub(super) fn check(a: Side, b: Side) -> Result<(Side, Side, Vec<String>), Stats
     Ok((a, b, warnings))
 }
 
+/// An error that the sides cannot be compared, with this message.
 pub(crate) fn not_comparable<T>(message: String) -> Result<T, StatsError> {
     Err(StatsError::NotComparable(message))
 }
 
 impl Run {
+    /// Whether the run's measurements are valid, with the reasons.
     pub(crate) fn verdict(&self) -> &Verdict {
         match self {
             Run::Record(record) => &record.verdict,
@@ -43,6 +45,7 @@ impl Run {
         }
     }
 
+    /// Whether the run's measurements can be used in a comparison.
     pub(crate) fn is_valid(&self) -> bool {
         match self {
             Run::Record(record) => record.verdict.valid,
@@ -50,12 +53,13 @@ impl Run {
         }
     }
 
-    /// The first reason why the run is not valid, without advice.
+    /// The first reason why the run is not valid, without its advice to the user.
     pub(crate) fn invalid_reason(&self) -> String {
         let reason = self.verdict().reasons.first().map_or("", |reason| &reason.message);
         reason.split_once(". ").map_or(reason, |(what, _)| what).trim_end_matches('.').to_owned()
     }
 
+    /// The machine that generated the load; `None` if the document does not contain it.
     pub(crate) fn machine(&self) -> Option<&Machine> {
         match self {
             Run::Record(record) => record.machine.as_ref(),
@@ -68,7 +72,8 @@ impl Run {
         self.identity().0
     }
 
-    /// A value that is equal for two runs only if they are copies of one run.
+    /// Start time, start in nanoseconds of the monotonic clock, and seed. They are equal for two runs only if these are
+    /// copies of one run.
     pub(crate) fn identity(&self) -> (&str, u64, u64) {
         match self {
             Run::Record(record) => (&record.started_at, record.started_monotonic_ns, record.seed),
@@ -96,7 +101,7 @@ fn without_invalid_runs(side: Side, warnings: &mut Vec<String>) -> Result<Side, 
     Ok(Side { name: side.name, runs: valid })
 }
 
-/// Checks that both runs measured the same.
+/// Checks that both runs measured the same server with the same load.
 fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsError> {
     let ((name, run), (other_name, other)) = (first, second);
     match different_subject(run, other) {
@@ -107,8 +112,8 @@ fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsEr
     }
 }
 
-/// A description of the difference between the subjects of two runs, such as their targets; `None` if both measured the
-/// same subject.
+/// A description of the difference between what two runs measured, such as their target URLs; `None` if there is no
+/// difference.
 pub(crate) fn different_subject(run: &Run, other: &Run) -> Option<String> {
     match (run, other) {
         (Run::Record(ours), Run::Record(theirs)) => different_load(ours, theirs),
@@ -154,8 +159,7 @@ fn same_run<'a>(a: &'a Side, b: &'a Side) -> Option<(&'a str, &'a str)> {
     a.runs.iter().find_map(|(name, run)| Some((name.as_str(), copy(run)?.0.as_str())))
 }
 
-/// A warning about a Record of an incomplete run, or of a server that failed most calls; `None` if there is no such
-/// problem.
+/// A warning about a Record of an incomplete run, or of a server that failed most calls; `None` otherwise.
 pub(crate) fn incomplete(name: &str, run: &Run) -> Option<String> {
     let Run::Record(record) = run else { return None };
     let length = seconds(record.window_s);
@@ -187,11 +191,11 @@ fn different_machines(a: &Side, b: &Side) -> Option<String> {
     differ.then(|| format!("the load came from different machines: of A from {}, of B from {}", list(a), list(b)))
 }
 
-/// A function that describes one condition of a run in words; `None` if the document does not state the condition.
+/// A function that describes one test condition of a run in words, such as its TLS settings; `None` if the document
+/// does not contain it.
 pub(crate) type Condition = fn(&Run) -> Option<String>;
 
-/// Conditions that should be the same in all runs, because they can cause differences that the user does not want to
-/// measure.
+/// Test conditions that should be the same in all runs, because they can cause differences of the metrics.
 pub(crate) const CONDITIONS: [(&str, Condition); 5] = [
     ("versions of brimful", brimful_version),
     ("versions of HTTP", http_version),
