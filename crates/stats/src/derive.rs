@@ -70,7 +70,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// Whether calls were due by a schedule, or after previous answers.
+    /// Whether the load was open, closed, or made by S-Clients (which abandon connection attempts after a timeout).
     pub(crate) fn load_kind(&self) -> LoadKind {
         LoadKind::from_workload(self.workload.as_ref())
     }

@@ -1,8 +1,8 @@
 //! The metrics of a Record that are compared: throughput, response times, failed calls, and the server's CPU time.
 //!
 //! The variability within a run follows from the variation between periods of the run. For throughput and the mean
-//! response time, they are the 32 to 64 batches of the run's statistics. For percentiles, they are the intervals of the
-//! Record. For CPU time, they are the intervals of the monitor.
+//! response time, they are the 32 to 64 batches of the run's statistics. For percentiles and failed calls, they are the
+//! intervals of the run. For CPU time, they are the intervals of the monitor.
 
 use super::{FigureKind, Measured};
 use crate::account::Account;

@@ -1,4 +1,4 @@
-//! Checks that the runs of both sides can be compared. It is an error if runs measured different servers or loads.
+//! Checks that the runs of both sides can be compared. It is an error if runs had different loads or classes.
 //! Invalid runs are left out. Any other difference between the runs that may explain a difference of the metrics yields
 //! a warning that names the runs.
 
@@ -101,7 +101,7 @@ fn without_invalid_runs(side: Side, warnings: &mut Vec<String>) -> Result<Side, 
     Ok(Side { name: side.name, runs: valid })
 }
 
-/// Checks that both runs measured the same server with the same load.
+/// Checks that both runs had the same load and the same classes of requests.
 fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsError> {
     let ((name, run), (other_name, other)) = (first, second);
     match different_subject(run, other) {
@@ -112,8 +112,7 @@ fn same_subject(first: (&str, &Run), second: (&str, &Run)) -> Result<(), StatsEr
     }
 }
 
-/// A description of the difference between what two runs measured, such as their target URLs; `None` if there is no
-/// difference.
+/// A description of the difference between the loads or the classes of two runs; `None` if there is no difference.
 pub(crate) fn different_subject(run: &Run, other: &Run) -> Option<String> {
     match (run, other) {
         (Run::Record(ours), Run::Record(theirs)) => different_load(ours, theirs),
