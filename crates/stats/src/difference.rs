@@ -40,7 +40,7 @@ pub struct Difference {
     scale: Scale,
 }
 
-/// Computes the difference of B from A. Returns `None` if it should be relative, but A or B is not positive.
+/// Computes the difference of B from A. Returns `None` if `scale` is relative, but A or B is not positive.
 pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference> {
     let (distance, errors) = match scale {
         Scale::Absolute => (b.value - a.value, [a.standard_error, b.standard_error]),
@@ -71,8 +71,8 @@ pub fn difference(a: &Estimate, b: &Estimate, scale: Scale) -> Option<Difference
 }
 
 impl Difference {
-    /// The smallest true difference that this measurement would have found with a probability of 80 %. `figures` is the
-    /// number of metrics that are judged at once.
+    /// The smallest true difference that this measurement would have detected with a probability of 80 %. `figures` is
+    /// the number of metrics that are tested at once. The result is in the same unit as `value`.
     pub fn smallest_detectable(&self, figures: usize) -> Option<f64> {
         let level = FALSE_ALARM_PROBABILITY / figures.max(1) as f64;
         let quantile = |probability| t_quantile(self.degrees_of_freedom, probability);
@@ -80,15 +80,15 @@ impl Difference {
         Some(self.scale.size(distance))
     }
 
-    /// Upper bound of the size of the difference, whether B is larger or smaller: the equivalence test of Schuirmann
-    /// (1987), at a level of 2.5 %.
+    /// Upper bound of the absolute value of the difference, from its 95 % interval. This is the equivalence test of
+    /// Schuirmann (1987), at a significance level of 2.5 %.
     pub fn bound(&self) -> f64 {
         self.interval95[0].abs().max(self.interval95[1].abs())
     }
 }
 
 impl Scale {
-    /// Converts a distance, ln(B/A) or B − A, to the difference as it is reported.
+    /// Converts ln(B/A), for a relative difference, or B − A to the difference that is reported.
     fn size(self, distance: f64) -> f64 {
         match self {
             Scale::Relative => distance.exp_m1(),
@@ -185,7 +185,7 @@ mod tests {
 
     /// Both sides have the same true value, and each is estimated from correlated parts of one run. If false alarms
     /// have the probability p, their number exceeds p·n by more than three standard deviations only once in 700 times.
-    /// The seed is fixed.
+    /// The random seed is fixed.
     #[test]
     fn equal_figures_of_correlated_parts_rarely_differ() {
         const PAIRS: usize = 1_000;

@@ -1,14 +1,14 @@
-//! Errors in reading Accounts and in merging the Records that contain them.
+//! Errors in reading the statistics that Records contain, and in merging or comparing Records.
 
 use brimful_core::Nanos;
 
-/// An error in reading an Account from a document, or in merging or comparing Records.
+/// An error in reading statistics from a Record, or in merging or comparing Records.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum StatsError {
-    /// The account was not written by brimful, or it was modified later.
+    /// The Record's `account` (its serialised statistics) was not written by brimful, or it was modified later.
     #[error("its account is damaged ({0}): take the Record from its source again")]
     Damaged(String),
-    /// The Record was written by an old version of brimful, whose Records had no account.
+    /// The Record was written by an old version of brimful, whose Records had no `account` (serialised statistics).
     #[error(
         "it has no `account`, which merging needs: it was written by an older brimful, run the load again with this one"
     )]
@@ -24,7 +24,7 @@ pub enum StatsError {
         /// The error in this Record.
         source: Box<StatsError>,
     },
-    /// Two Records do not belong to one load.
+    /// Two Records are not shards of the same load.
     #[error("{first} and {second} are not of one load: {unlike}")]
     DifferentLoads {
         /// The user's name for the first Record.
@@ -68,14 +68,14 @@ pub enum StatsError {
     NoRecord,
 }
 
-/// A property in which two Accounts or Records differ, so that they cannot belong to one load.
+/// A property in which two shards differ, so that they cannot belong to one load.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MergeMismatch {
-    /// The classes differ in name, number or order. The fields are the classes of the first Account and of the second
-    /// Account.
+    /// The classes differ in name, number or order. The fields are the classes of the first shard and of the second
+    /// shard.
     #[error("their classes differ ({} and {}); merge runs of one workload", .0.join(", "), .1.join(", "))]
     Classes(Vec<String>, Vec<String>),
-    /// The planned windows differ.
+    /// The planned lengths of the window, in which load is offered, differ.
     #[error("their planned durations differ ({0} and {1}); merge runs with the same --duration and --requests")]
     Windows(Nanos, Nanos),
     /// The Records differ in another property that must be the same for all shards of a load.

@@ -6,7 +6,7 @@
 //! series (Kendall, Biometrika 41, 1954): ρ = r + (1 + 3r)/m for the measured correlation r of m batches. Batches are
 //! not merged further if fewer than [`ENOUGH_BATCHES`] would remain. If the remaining batches are still correlated,
 //! they are treated as an autoregressive series of first order: the variance of the mean is multiplied by f = (1 +
-//! ρ)/(1 − ρ), and m batches have as many degrees of freedom as m/f independent ones.
+//! ρ)/(1 − ρ), and m batches have the degrees of freedom of m/f independent ones.
 
 use brimful_core::moments::Moments;
 use rand::{RngExt, SeedableRng};
@@ -15,21 +15,21 @@ use rand_pcg::Pcg64Mcg;
 /// Minimum number of batches for an estimate. The variance between fewer batches is too uncertain.
 pub(crate) const MIN_BATCHES: usize = 8;
 
-/// Minimum number of batches after merging neighbouring ones. The correlation of fewer batches could not be estimated.
+/// Minimum number of batches after merging neighbouring ones. The correlation of fewer batches cannot be estimated.
 const ENOUGH_BATCHES: usize = 12;
 
-/// Minimum number of batches with values above a quantile. In fewer batches, the values above a high percentile come
-/// from a few moments of the run, and the bootstrap underestimates how much other moments would differ.
+/// Minimum number of batches with values above the estimated percentile. In fewer batches, the values above a high
+/// percentile come from a few moments of the run, and the bootstrap underestimates how much other moments would differ.
 const MIN_BATCHES_ABOVE: usize = 20;
 
-/// Upper limit of the estimated correlation ρ of batches. At this limit, f = (1 + ρ)/(1 − ρ) is 39.
+/// Upper limit of the estimated correlation ρ of batches. At this limit, the variance of the mean is multiplied by 39,
+/// which is (1 + ρ)/(1 − ρ).
 const MAX_CORRELATION: f64 = 0.95;
 
-/// Share of the values at each end that a trimmed mean leaves out.
+/// Share of the values at each end (lowest and highest) that a trimmed mean leaves out.
 const TRIMMED: f64 = 0.2;
 
-/// Number of bootstrap draws. The standard error that is computed from them then has a relative standard error of 3.5
-/// %.
+/// Number of bootstrap samples. A standard error computed from them has itself a relative standard error of 3.5 %.
 const DRAWS: usize = 400;
 
 /// An estimated value with its standard error.
@@ -55,8 +55,8 @@ impl Estimate {
     }
 
     /// Estimates the centre of values that are symmetric around it, except for a few outliers: the mean without the
-    /// lowest and the highest [`TRIMMED`] share of the values (Tukey & McLaughlin, Sankhyā A 25, 1963). The standard
-    /// error is that of Yuen (Biometrika 61, 1974), from the winsorized variance. `None` with fewer than two values.
+    /// lowest 20 % and the highest 20 % of the values (Tukey & McLaughlin, Sankhyā A 25, 1963). The standard error is
+    /// that of Yuen (Biometrika 61, 1974), from the winsorized variance. `None` with fewer than two values.
     pub fn from_trimmed(values: &[f64]) -> Option<Estimate> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -85,8 +85,8 @@ impl Estimate {
 
     /// Estimates a quantile from histograms of the values in successive parts of one run. The standard error follows
     /// from a bootstrap: batches of parts are drawn with replacement, always with the same seed. `None` with fewer than
-    /// [`MIN_BATCHES`] parts. Also `None` if fewer than [`MIN_BATCHES_ABOVE`] batches, and less than half of them, have
-    /// values above the quantile.
+    /// [`MIN_BATCHES`] parts, or if fewer than [`MIN_BATCHES_ABOVE`] batches, and less than half of them, have values
+    /// above the quantile.
     ///
     /// The length of the batches is chosen by the correlation of the share of values above the quantile, because an
     /// estimated quantile has the same correlation (Bahadur 1966).
@@ -113,12 +113,13 @@ impl Estimate {
         let draws: Vec<f64> = (0..DRAWS).filter_map(&mut draw).collect();
         let deviation = Moments::from_values(&draws)?.standard_deviation()?;
         // On average, the variance of n values drawn with replacement from n values is only (n − 1)/n of the true
-        // variance. This is corrected here.
+        // variance. This factor corrects it.
         let count = batches.count as f64;
         batches.estimate(quantile, deviation * (count / (count - 1.0)).sqrt())
     }
 
-    /// The same estimate with a standard error of at least `error`, which is the resolution of the metric.
+    /// The same estimate with a standard error of at least `error`, because the value was counted in whole numbers or
+    /// rounded.
     #[must_use]
     pub fn with_resolution(self, error: f64) -> Estimate {
         Estimate { standard_error: self.standard_error.max(error), ..self }
@@ -128,11 +129,11 @@ impl Estimate {
 /// One bucket of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Bucket {
-    /// Lower bound of the counted values.
+    /// Lower bound of the values in the bucket.
     pub low: f64,
-    /// Upper bound of the counted values.
+    /// Upper bound of the values in the bucket.
     pub high: f64,
-    /// Number of counted values.
+    /// Number of values in the bucket.
     pub count: f64,
 }
 
@@ -165,8 +166,8 @@ impl PooledCounts {
         PooledCounts { bounds, cumulative }
     }
 
-    /// The quantile of the values of all batches, interpolated within its bucket. Each batch is counted as often as its
-    /// weight says. `None` without values.
+    /// The quantile of the values of all batches, interpolated within its bucket. `weights` contains how often each
+    /// batch is counted. `None` without values.
     fn quantile(&self, weights: &[f64], q: f64) -> Option<f64> {
         let weighted = |counts: &Vec<f64>, weight: &f64, bucket: usize| weight * counts[bucket];
         let up_to = |bucket: usize| {
@@ -208,7 +209,7 @@ pub(crate) fn ratio_standard_error(pairs: &[(f64, f64)]) -> Option<f64> {
     (pairs.len() > 1).then(|| (squares * count / (count - 1.0)).sqrt() / weight)
 }
 
-/// Batches of neighbouring parts of a run.
+/// Batches of equally many neighbouring parts of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Batches {
     /// Number of parts in a batch. Parts at the end that do not fill a batch are left out.
@@ -303,7 +304,7 @@ pub(crate) mod tests {
     #[test]
     fn a_trimmed_mean_ignores_the_ends_and_has_yuens_error() {
         // With five values, one is left out at each end. The winsorized values 2, 2, 3, 5, 5 have a sum of squared
-        // deviations of 9.2, and the squared standard error is 9.2 / (3·2).
+        // deviations of 9.2, so the squared standard error must be 9.2 / (3·2).
         let estimate = Estimate::from_trimmed(&[900.0, 2.0, 3.0, 5.0, -700.0]).unwrap();
         assert_eq!((estimate.value, estimate.degrees_of_freedom), (10.0 / 3.0, 2.0));
         assert!((estimate.standard_error - (9.2_f64 / 6.0).sqrt()).abs() < 1e-12, "{estimate:?}");
@@ -355,7 +356,7 @@ pub(crate) mod tests {
         };
         let run = |slow_in: usize| (0..64).map(|i| part(i % slow_in == 0)).collect::<Vec<_>>();
         assert!(Estimate::quantile_from_parts(&run(2), 0.99).is_some());
-        // Only 8 parts have slow values, too few to estimate how much the quantile varies between runs.
+        // Only 8 parts have slow values. These are too few to estimate how much the quantile varies between runs.
         assert_eq!(Estimate::quantile_from_parts(&run(8), 0.997), None);
     }
 

@@ -13,7 +13,8 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Number of rows of a percentile distribution while the distance to 100 % halves once, as in HdrHistogram's tools.
+/// Number of rows of a percentile distribution between 0 % and 50 %, 50 % and 75 %, and so on, as in HdrHistogram's
+/// tools.
 const TICKS: u32 = 5;
 
 const NANOS_PER_MS: f64 = 1e6;
@@ -40,7 +41,7 @@ impl HdrFormat {
     /// Returns the content of the file. `started_s` is the start of the run, in seconds since 1970.
     ///
     /// # Errors
-    /// [`StatsError`] if the account of the Record is missing or damaged.
+    /// [`StatsError`] if the Record's `account` (its serialised statistics) is missing or damaged.
     pub fn content(self, record: &Record, started_s: f64) -> Result<String, StatsError> {
         match self {
             HdrFormat::Percentiles => percentiles(record),
@@ -70,9 +71,9 @@ fn percentiles(record: &Record) -> Result<String, StatsError> {
 }
 
 /// The rows of a percentile distribution: a value, a share, and a count. The count is the exact number of recorded
-/// values that do not exceed the value. It is at least this share of all recorded values. The shares approach 1, and
-/// the last row counts all values. The library's own iterator is not used, because it counts too many values if a share
-/// is a whole number of values.
+/// values that do not exceed the row's value. It is at least the row's share of all recorded values. The shares
+/// approach 1, and the last row counts all values. The library's own iterator is not used, because it counts too many
+/// values if the share of all values is a whole number.
 fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     let all = histogram.len();
     let mut rows = Vec::new();
@@ -95,7 +96,7 @@ fn distribution(histogram: &Histogram<u64>) -> Vec<(u64, f64, u64)> {
     rows
 }
 
-/// The shares 0, 0.1, …, 0.5, 0.55, …: [`TICKS`] steps while the distance to 1 halves once.
+/// The shares 0, 0.1, …, 0.5, 0.55, …: there are [`TICKS`] steps while the distance to 1 halves.
 fn shares() -> impl Iterator<Item = f64> {
     (0..i32::MAX).flat_map(|halvings| {
         let left = 0.5_f64.powi(halvings);

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::hint::black_box;
 use std::io::Read;
 
-/// Maximum of every count in a document. A document with a larger count is damaged. Sums of permitted counts cannot
-/// overflow.
+/// Maximum of every count in a document. A document with a larger count is considered damaged. Sums of permitted counts
+/// cannot overflow.
 pub(crate) const MAX_COUNT: u64 = 1 << 40;
 
 /// The first four bytes ("cookie") of an uncompressed and of a compressed histogram.
@@ -74,8 +74,8 @@ pub(crate) fn add<C: Counter>(ours: &mut Histogram<C>, text: &str) -> Result<u64
     let mut total = 0_u64;
     while !payload.is_empty() {
         match next_number(&mut payload)? {
-            // A negative number represents consecutive zero counters; its absolute value is their number. A single zero
-            // counter is written as 0.
+            // A number ≤ 0 stands for consecutive zero counters: its absolute value is their number, and 0 is a single
+            // zero counter.
             zeros @ ..=0 => index += zeros.unsigned_abs().max(1),
             count => {
                 let value = lowest_value(index, ours.sigfig());

@@ -2,8 +2,8 @@
 //!
 //! Each metric is a series of values, one per run. [`change_points`] divides the series into segments. The size of a
 //! change is the difference between the runs of two neighbouring segments, with its confidence interval, as `compare`
-//! computes them. The position of a change is chosen where the difference is largest. So the interval of a change that
-//! is small compared with the noise is slightly too narrow.
+//! computes them. The position of a change is chosen where the difference is largest. So if a change is small compared
+//! with the noise, its interval is slightly too narrow.
 
 mod headline;
 mod select;
@@ -50,10 +50,10 @@ pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, Sta
     Ok(history)
 }
 
-/// The series of one metric over the runs that have it.
+/// The values of one metric, in the runs that have it.
 struct Series {
     kind: FigureKind,
-    /// The index of the run of each value, in increasing order.
+    /// For each value, the index of its run; in increasing order.
     indices: Vec<usize>,
     /// The value of the metric in each of these runs.
     measured: Vec<Measured>,
@@ -80,7 +80,7 @@ impl Series {
     }
 }
 
-/// Divides each series at its changes, on a thread of its own.
+/// Divides each series at its changes. Each series has its own thread.
 fn divide_all(series: Vec<Series>) -> Vec<DividedSeries> {
     thread::scope(|scope| {
         let threads: Vec<_> = series.into_iter().map(|series| scope.spawn(|| series.divide())).collect();
@@ -91,9 +91,9 @@ fn divide_all(series: Vec<Series>) -> Vec<DividedSeries> {
 /// A series, divided at its changes.
 struct DividedSeries {
     kind: FigureKind,
-    /// The index of the run of each value.
+    /// For each value, the index of its run.
     indices: Vec<usize>,
-    /// The values of each segment between changes. No segment is empty.
+    /// The values of each segment (the runs between two changes). No segment is empty.
     parts: Vec<FigureOfSide>,
 }
 
@@ -129,7 +129,7 @@ impl DividedSeries {
         self.parts.iter().map(segment).collect()
     }
 
-    /// Standard deviation of the values around the means of their segments. It is relative to these means unless the
+    /// Standard deviation of the values from the means of their segments. It is relative to these means unless the
     /// metric is a share.
     fn noise(&self) -> Option<f64> {
         let deviations = |part: &FigureOfSide| -> Option<Vec<f64>> {
@@ -173,7 +173,8 @@ impl DividedSeries {
     }
 }
 
-/// Whether a change is for the better or for the worse. `interval95` is the confidence interval of its size.
+/// Whether a change is an improvement, a regression, or neither. `interval95` is the 95 % confidence interval of the
+/// change.
 fn direction(interval95: Option<[f64; 2]>, lower_is_better: bool) -> Direction {
     match interval95 {
         Some([low, _]) if low > 0.0 => {
@@ -198,7 +199,7 @@ fn past_run((file, run): &(String, Run)) -> PastRun {
     PastRun { file: file.clone(), started_at: run.started_at().to_owned(), labels: run.labels().clone() }
 }
 
-/// Conditions that may explain a change, in addition to the conditions about which `compare` warns.
+/// Test conditions that may explain a change, in addition to those about which `compare` warns.
 const FURTHER_CONDITIONS: [(&str, Condition); 2] =
     [("software of the server", server_software), ("kernels of the load generator", kernel)];
 
@@ -213,7 +214,7 @@ fn kernel(run: &Run) -> Option<String> {
     run.machine().map(|machine| machine.kernel.clone())
 }
 
-/// Describes the conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
+/// Describes the test conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
 fn also_changed(before: &Run, after: &Run) -> Vec<String> {
     let all = CONDITIONS.iter().chain(&FURTHER_CONDITIONS);
     let changed = |(what, condition): &(&str, Condition)| {

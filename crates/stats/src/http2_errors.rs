@@ -1,5 +1,5 @@
-//! HTTP/2 errors that the server sent. For each kind of frame and each error code, the number of frames and one of
-//! their debug texts are kept.
+//! HTTP/2 errors that the server sent. For each frame type (RST_STREAM or GOAWAY) and each error code, this module
+//! keeps the number of frames and one of their debug texts.
 //!
 //! Memory is bounded, whatever a server sends. Error codes that the standard does not define are counted together. If
 //! frames with one code have different texts, the alphabetically first text is kept. So merging is exact, associative
@@ -11,15 +11,15 @@ use brimful_core::Http2Frame;
 use brimful_core::http2::{Http2Error, error_name, known_code};
 use std::collections::BTreeMap;
 
-/// Maximum length of a kept text, in bytes. A text has at most 200 bytes of a frame, and each of them may be replaced
+/// Maximum length of a debug text, in bytes. A text has at most 200 bytes of a frame, and each of them may be replaced
 /// by the three bytes of U+FFFD.
 const MAX_TEXT: usize = 3 * 200;
 
-/// The frames with an error code that a server sent, by kind of frame and by code.
+/// The HTTP/2 errors that the server sent, by frame type and error code.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Http2Errors(BTreeMap<(Http2Frame, u32), FramesOfCode>);
 
-/// The frames of one kind with one error code: their number and one text.
+/// The frames of one type with one error code: their number and one debug text.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct FramesOfCode {
     frames: u64,
@@ -27,7 +27,7 @@ struct FramesOfCode {
 }
 
 impl Http2Errors {
-    /// Counts one frame.
+    /// Counts one frame. `text` is its debug data.
     pub(crate) fn note(&mut self, frame: Http2Frame, code: u32, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         self.add(frame, code, text.trim_matches(['\0', ' ', '\r', '\n']), 1);
@@ -41,12 +41,14 @@ impl Http2Errors {
         }
     }
 
+    /// Adds the errors of `other`.
     pub(crate) fn merge(&mut self, other: &Http2Errors) {
         for ((frame, code), seen) in &other.0 {
             self.add(*frame, *code, &seen.text, seen.frames);
         }
     }
 
+    /// Removes all errors.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

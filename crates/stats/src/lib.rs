@@ -1,4 +1,4 @@
-//! Statistics of a run: the Account of its calls, and the Record that is derived from it.
+//! Statistics of a run: its counts and times (the [`Account`]), and the `Record` that is derived from them.
 //!
 //! Each shard has a [`Collector`], which receives every event of that shard's calls and fills an [`Account`]. Accounts
 //! are merged, and the `Record` is derived from the merged Account and a few further facts. Two rules apply to this
@@ -19,20 +19,20 @@
 //! ├ reply_rate   throughput in samples of five seconds
 //! └ batch        confidence interval of the mean response time
 //! live           summaries of unfinished Accounts, for displays
-//! result_backup  the sum of unfinished Accounts, in case the process is lost
+//! result_backup  the sum of unfinished Accounts, in case the process is killed
 //! derive         Account, RunFacts → Record
 //! └ verdict      did the run measure the server, or the generator?
-//!   └ parts      was a load that was made in parts complete?
+//!   └ parts      was a load complete that was divided among shards?
 //! warm_up        has a run become steady?
 //! detail         metrics of connections and sessions for httperf's report
 //! objectives     did the run meet its objectives?
 //! merge          Records of shards → the Record of their load
 //! estimate       a metric with its standard error, from several runs or from the parts of one run
-//! difference     the difference of two estimates, with its interval
-//! compare        the differences of all metrics of two sides of runs
-//! paired         the differences of two servers that were measured in alternating slices
-//! change_points  where the level of a series of runs changed
-//! history        the changes of all metrics of a series of runs
+//! difference     the difference of two estimates, with its confidence interval
+//! compare        the differences of all metrics between two sides, each with one or several runs
+//! paired         the differences of two servers that were measured in turn, for short times
+//! change_points  where the mean of a series of values changed
+//! history        the changes of all metrics over a series of runs
 //! ```
 #![forbid(unsafe_code)]
 

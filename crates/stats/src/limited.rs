@@ -4,8 +4,8 @@ use brimful_core::account::HostLimitedCalls;
 use brimful_core::quantity::count;
 use brimful_core::record::{Generator, Reason, ReasonCode};
 
-/// Reasons why the verdict is invalid: one for each resource that the host lacked. `scheduled` is the number of all
-/// scheduled calls.
+/// Reasons why the run is invalid: one for each resource that the generator's host lacked. `scheduled` is the number of
+/// all scheduled calls.
 pub(crate) fn reasons(limited: HostLimitedCalls, scheduled: u64, generator: &Generator) -> Vec<Reason> {
     let HostLimitedCalls { descriptors, ports, memory, bodies } = limited;
     let lacking = |calls: u64, code, what: &str| {

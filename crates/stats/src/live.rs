@@ -1,8 +1,9 @@
-//! Publishes summaries of a run during the run, for displays.
+//! Publishes summaries of a run's statistics during the run, for displays.
 //!
-//! An Account is 4.6 MB, and copying it ten times a second would delay due calls by a millisecond each time. So a shard
-//! publishes a summary: its counts, and the intervals that have changed since the previous summary (10 kB each). The
-//! shard never waits for a reader: if the summary is locked, it publishes at the next opportunity.
+//! The statistics of a shard are 4.6 MB, and copying them ten times a second would delay due calls by a millisecond
+//! each time. So a shard publishes a summary: its counts, and the intervals that have changed since the previous
+//! summary (10 kB each). The shard never waits for a reader: if the summary is locked, it publishes at the next
+//! opportunity.
 
 use crate::account::Account;
 use crate::series::Series;
@@ -13,7 +14,7 @@ use brimful_core::panics::lock;
 use brimful_core::record::Interval;
 use std::sync::{Arc, Mutex};
 
-/// The summaries that the shards of a run publish.
+/// The summaries that the shards of a run publish for a display.
 #[derive(Debug, Default)]
 pub struct LiveProgress {
     shards: Mutex<Vec<SharedSummary>>,
@@ -22,7 +23,7 @@ pub struct LiveProgress {
 /// The summary of one shard, which the shard writes and the display reads.
 pub(crate) type SharedSummary = Arc<Mutex<LiveSummary>>;
 
-/// A summary of the calls of a run so far.
+/// A summary of the calls of a run so far: counts by class, and counts and times by interval.
 #[derive(Clone, Debug, Default)]
 pub struct LiveSummary {
     /// Time of the latest summary of any shard, since the start of the run.
@@ -38,7 +39,7 @@ impl LiveProgress {
         lock(&self.shards).clear();
     }
 
-    /// Adds one more shard. Returns the summary to which it publishes.
+    /// Adds one more shard. Returns the summary that the shard must update.
     pub(crate) fn register(&self) -> SharedSummary {
         let summary = SharedSummary::default();
         lock(&self.shards).push(Arc::clone(&summary));
@@ -64,7 +65,7 @@ impl LiveSummary {
         })
     }
 
-    /// The counts and response times of the run so far, by intervals.
+    /// The counts and response times of the run so far, by interval.
     pub fn intervals(&self) -> Vec<Interval> {
         self.series.intervals(self.at)
     }
@@ -77,7 +78,7 @@ impl LiveSummary {
     }
 }
 
-/// Publishes a summary of the Account at the time `now`. Does nothing if a reader has locked the summary.
+/// Publishes a summary of these statistics at the time `now`. Does nothing if a reader has locked the summary.
 pub(crate) fn publish(account: &Account, now: Nanos, summary: &Mutex<LiveSummary>) {
     if let Ok(mut summary) = summary.try_lock() {
         summary.at = now;

@@ -1,6 +1,6 @@
 //! Merges the Records of a load's shards into the Record of the whole load. The shards may have run in several
-//! processes or on several hosts. Accounts are merged exactly, the resources of the generators are added up, and the
-//! verdict is computed again.
+//! processes or on several hosts. Counts and times are merged exactly, the resources of the generators are added up,
+//! and the verdict is computed again.
 
 use crate::account::{Account, AddError};
 use crate::derive::{RunFacts, derive};
@@ -13,18 +13,19 @@ use std::collections::BTreeMap;
 use std::mem;
 
 /// Merges Records in any order. Each Record has the user's name for it, which messages use. If shards are missing, the
-/// verdict of the result says that part of the load was missing.
+/// verdict of the result states that part of the load was missing.
 ///
 /// # Errors
-/// [`StatsError`] if a Record has no account, or if the Records are not the shards of one load.
+/// [`StatsError`] if a Record has no `account` (serialised statistics), or if the Records are not the shards of one
+/// load.
 pub fn merge(records: Vec<(String, Record)>) -> Result<Record, StatsError> {
     let mut merger = Merger::default();
     records.into_iter().try_for_each(|(name, record)| merger.add(name, record))?;
     merger.finish()
 }
 
-/// Merges Records one by one, with at most two Accounts in memory. Several mergers may each merge some of the Records.
-/// [`Merger::join`] then combines them.
+/// Merges Records one by one, with the statistics of at most two in memory. Several mergers may each merge some of the
+/// Records. [`Merger::join`] then combines them.
 #[derive(Debug, Default)]
 pub struct Merger {
     so_far: Option<Part>,
@@ -51,7 +52,8 @@ impl Merger {
         Ok(())
     }
 
-    /// Marks a shard as lost from the start of the load, so that it has no observations. Shards are numbered from 1.
+    /// Records that a shard was lost at the start of the load, so that it has no observations. Shards are numbered from
+    /// 1.
     ///
     /// # Errors
     /// [`StatsError`] if no Record was merged yet, if the load has no shard of this number, or if the shard's Record
@@ -93,12 +95,12 @@ struct Part {
     facts: RunFacts,
 }
 
-/// The Account of one Record or of several merged Records.
+/// The counts and times of one Record or of several merged Records.
 #[derive(Debug)]
 enum PartAccount {
-    /// The Account of one Record.
+    /// The serialised counts and times of one Record.
     Packed(Box<PackedAccount>),
-    /// The merged Accounts of several Records.
+    /// The merged counts and times of several Records.
     Merged(Box<Account>),
 }
 
@@ -117,8 +119,8 @@ impl Part {
     }
 
     fn merge(mut self, mut other: Part) -> Result<Part, StatsError> {
-        // The part with the lowest shard comes first, so neither the result nor a message depends on which of the two
-        // parts was added first.
+        // The Records with the lowest shard index come first, so that neither the result nor a message depends on the
+        // order of the two arguments.
         if other.names.keys().next() < self.names.keys().next() {
             mem::swap(&mut self, &mut other);
         }
@@ -158,8 +160,8 @@ impl Part {
     }
 }
 
-/// Adds the packed account of the Record `name` to `merged`. `of` is the name of the first Record in `merged`, for
-/// messages.
+/// Adds the serialised counts and times of the Record `name` to `merged`. `of` is the name of the first Record in
+/// `merged`, for messages.
 fn add(merged: &mut Account, packed: &PackedAccount, of: String, name: String) -> Result<(), StatsError> {
     merged.add(packed).map_err(|error| match error {
         AddError::MergeMismatch(unlike) => StatsError::DifferentLoads { first: of, second: name, unlike },
@@ -172,7 +174,7 @@ fn unpacked(packed: &PackedAccount, name: &str) -> Result<Account, StatsError> {
 }
 
 impl RunFacts {
-    /// The contents of a Record that do not follow from its Account.
+    /// The contents of a Record that do not follow from its counts and times.
     fn from_record(record: Record) -> RunFacts {
         RunFacts {
             started_at: record.started_at,
@@ -220,7 +222,7 @@ impl RunFacts {
     }
 
     /// Merges the facts of two Records. If one of them has observations of a monitor, its monotonic start time is kept,
-    /// because the observations refer to the clock of its host.
+    /// because the observations refer to the clock of that host.
     fn merge(mut self, other: RunFacts) -> RunFacts {
         let clock = if self.server.is_none() && other.server.is_some() {
             other.started_monotonic_ns
@@ -250,7 +252,7 @@ impl RunFacts {
     }
 }
 
-/// Merges the labels of two Records. If the values of a label differ, it gets both values.
+/// Merges the labels of two Records. A label whose values differ gets both values.
 fn merge_labels(mut ours: BTreeMap<String, String>, theirs: BTreeMap<String, String>) -> BTreeMap<String, String> {
     for (name, value) in theirs {
         let merged = ours.get(&name).map_or(value.clone(), |former| join_values(former, &value));
@@ -259,11 +261,11 @@ fn merge_labels(mut ours: BTreeMap<String, String>, theirs: BTreeMap<String, Str
     ours
 }
 
-/// Merges the metrics of two generators. Resources and maximum rates are added up. Where a bad value of a metric makes
-/// a generator doubtful, the worse of both values is kept.
+/// Merges the resource usage of two generators. Resources and maximum rates are added up. For metrics that can make a
+/// verdict invalid, such as lateness, the worse of both values is kept.
 fn merge_generators(a: Generator, b: Generator) -> Generator {
     let sum = |a: Option<f64>, b: Option<f64>| Some(a? + b?);
-    // If only one host has the value, it is used.
+    // If only one generator has a value, it is used.
     let worse = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
     Generator {
         cpu_s: sum(a.cpu_s, b.cpu_s),
@@ -273,7 +275,7 @@ fn merge_generators(a: Generator, b: Generator) -> Generator {
         longest_gap_s: worse(a.longest_gap_s, b.longest_gap_s),
         threads: a.threads + b.threads,
         max_open_connections: a.max_open_connections + b.max_open_connections,
-        // The generator of a lost shard has no engine name.
+        // The entry of a lost shard has an empty engine name.
         engine: join_values(&a.engine, &b.engine),
         tick_s: worse(a.tick_s, b.tick_s),
         max_rate: sum(a.max_rate, b.max_rate),

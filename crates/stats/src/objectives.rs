@@ -5,8 +5,8 @@
 //!
 //! For a percentile, a call that failed or had an unexpected answer counts as slower than any limit, so that a server
 //! cannot meet an objective by refusing calls. Calls do not count if the generator's host lacked the resources for
-//! them, or if they were cut off by the end of the run. A mean covers only the expected answers. An objective for the
-//! mean is missed if more than one call in a hundred has no expected answer.
+//! them, or if they were interrupted by the end of the run. A mean covers only the expected answers. An objective for
+//! the mean is missed if more than one call in a hundred has no expected answer.
 
 use crate::account::Account;
 use crate::derive::expected_statuses;
@@ -21,13 +21,13 @@ use brimful_core::workload::Statuses;
 use brimful_core::{Nanos, Slo, StatusClass};
 use std::collections::BTreeMap;
 
-/// Maximum number of causes that a message lists.
+/// Maximum number of causes of missing answers that a message lists.
 const MAX_NAMED: usize = 3;
 
 /// The reason why a run cannot be judged by an objective.
 #[derive(Debug, thiserror::Error)]
 pub enum ObjectiveError {
-    /// The objective limits the utilization of a station, which a load does not measure.
+    /// The objective limits the utilization of a station, such as a CPU, which a load does not measure.
     #[error(
         "`{0}` is about a utilization, which a load does not measure: give an objective for a response time, like \
          p99<50ms, or ask `brimful plan what-if --slo`"
@@ -48,15 +48,15 @@ pub enum ObjectiveError {
          took; make the load again"
     )]
     NoStatusTimes(String),
-    /// The Record has no `account` (its packed counts and histograms), or the account is damaged.
+    /// The Record has no `account` (its serialised statistics), or the account is damaged.
     #[error("{0}")]
     Unreadable(#[from] StatsError),
 }
 
-/// Checks that a run with these classes can be judged by each objective.
+/// Checks that each objective can be applied to a run with these classes.
 ///
 /// # Errors
-/// [`ObjectiveError`] if the run cannot be judged by one of the objectives.
+/// [`ObjectiveError`] if one of the objectives cannot be applied.
 pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), ObjectiveError> {
     for objective in objectives {
         if let Measure::Utilization { .. } = objective.measure {
@@ -70,7 +70,7 @@ pub fn check_objectives(classes: &[&str], objectives: &[Slo]) -> Result<(), Obje
     Ok(())
 }
 
-/// Judges a run by each objective.
+/// Determines whether a run met each objective.
 ///
 /// # Errors
 /// [`ObjectiveError`] if the run cannot be judged by one of the objectives.
@@ -109,7 +109,7 @@ fn judged(record: &Record, account: &Account, objective: &Slo) -> Result<Objecti
     })
 }
 
-/// Numbers of calls to which an objective applies: all of them, and those that exceed the limit.
+/// Numbers of calls to which an objective applies: all calls, and calls beyond the objective's limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CallsByLimit {
     /// Number of calls to which the objective applies.
@@ -122,8 +122,8 @@ pub struct CallsByLimit {
     pub value: Option<f64>,
 }
 
-/// The value of a measure, such as a percentile, over the calls of several runs together: a time in seconds, or a share
-/// of errors. `None` if too few calls had an expected answer.
+/// The value of a measure (such as a percentile, a mean or an error share) over the calls of several runs together: a
+/// time in seconds, or a share of errors. `None` if too few calls had an expected answer.
 ///
 /// # Errors
 /// [`ObjectiveError`] if a run cannot be judged by an objective of this measure.
@@ -137,7 +137,7 @@ pub fn pooled_value(records: &[&Record], measure: &Measure) -> Result<Option<f64
     Ok(pooled.value(measure))
 }
 
-/// Counts the calls of a run to which an objective applies, and how many of them exceed its limit.
+/// Counts the calls of a run to which an objective applies, and those of them that exceed its limit.
 ///
 /// # Errors
 /// [`ObjectiveError`] if the run cannot be judged by the objective.
@@ -153,7 +153,7 @@ pub fn count_by_limit(record: &Record, objective: &Slo) -> Result<CallsByLimit, 
     })
 }
 
-/// The answers to the calls to which an objective applies.
+/// The response times of the calls to which an objective applies, and their failures.
 struct Answers {
     /// Response times of the expected answers.
     expected: Distribution,
@@ -168,7 +168,7 @@ impl Answers {
         Answers { expected: Distribution::none(), missed: 0, codes: BTreeMap::new() }
     }
 
-    /// Collects the answers to the calls to which the objective applies.
+    /// Collects the response times and failures of the calls to which the objective applies.
     fn to_calls_of(record: &Record, account: &Account, objective: &Slo) -> Result<Answers, ObjectiveError> {
         if let Measure::Utilization { .. } = objective.measure {
             return Err(ObjectiveError::Utilization(objective.to_string()));
@@ -211,7 +211,8 @@ impl Answers {
         }
     }
 
-    /// The value of a measure: a time in seconds, or a share of errors. `None` if too few calls had an expected answer.
+    /// The value of a measure, such as a percentile: a time in seconds, or a share of errors. `None` if too few calls
+    /// had an expected answer.
     fn value(&self, measure: &Measure) -> Option<f64> {
         match measure {
             Measure::Percentile { percent, .. } => self.percentile_s(percent / 100.0),
@@ -233,14 +234,14 @@ impl Answers {
     }
 
     /// The shortest time within which the share `share` of all calls had an expected answer; `None` if fewer calls had
-    /// one.
+    /// an expected answer at all.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();
         time.map(|time| time.as_secs_f64())
     }
 
-    /// Describes the calls without an expected answer, and how they affect the objective.
+    /// Describes the calls without an expected answer, and their effect on the objective.
     fn message(&self, measure: &Measure, is_measured: bool) -> Option<String> {
         let share = match self.error_share() {
             None => return Some("no call was answered, and none failed".to_owned()),
@@ -271,7 +272,7 @@ impl Answers {
         Some(format!("{what}; {meaning}"))
     }
 
-    /// Lists why calls had no expected answer, like `380 were 503, 20 failed`.
+    /// Lists the reasons for missing answers, like `380 were 503, 20 failed`.
     fn causes(&self) -> String {
         let answered: u64 = self.codes.values().sum();
         let mut codes: Vec<(u16, u64)> = self.codes.iter().map(|(code, calls)| (*code, *calls)).collect();

@@ -1,10 +1,11 @@
-//! The differences of two servers that were measured in rounds of short slices.
+//! The differences of two servers that were measured in turn, in rounds of short slices. A slice is a measurement of
+//! one server.
 //!
 //! A round has slices of both servers, close together in time, so a slow change of the host affects both servers
 //! equally. The difference of a round is the difference of the servers' mean logarithms over their slices (for shares,
 //! of the mean values). If the order of the servers within a round is random, the differences of successive rounds are
 //! independent and symmetric around the true difference, whatever the host does. So the result is a trimmed mean over
-//! the rounds with its interval, and a few disturbed rounds do not widen the interval.
+//! the rounds with its confidence interval, and a few disturbed rounds do not widen the interval.
 
 use crate::compare::headline::clause;
 use crate::compare::record_figures::{cpu_per_call, figures};
@@ -15,7 +16,8 @@ use brimful_core::comparison::{ComparedFigure, FigureUnit, Variability};
 use brimful_core::moments;
 use brimful_core::record::Record;
 
-/// Minimum number of rounds for a confidence interval. The variance between fewer rounds is too uncertain.
+/// Minimum number of rounds (measurements of both servers) for a confidence interval. The variance between fewer rounds
+/// is too uncertain.
 const MIN_ROUNDS: usize = 5;
 
 /// Factor by which standard errors are increased. There are two reasons: rounds are added until the interval is narrow
@@ -28,7 +30,7 @@ const CAUTION: f64 = 1.06;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SliceMetrics(Vec<Measured>);
 
-/// The slices of one round of a comparison, by server.
+/// One round of a comparison: short measurements (slices) of both servers, close together in time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PairedRound {
     /// Slices of server A, with which B is compared.
@@ -53,7 +55,7 @@ impl SliceMetrics {
         SliceMetrics(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
-    /// The metrics for whose names `is_kept` returns true.
+    /// The slice without the metrics for whose names `is_kept` returns false.
     pub fn filtered(&self, is_kept: impl Fn(&str) -> bool) -> SliceMetrics {
         SliceMetrics(self.0.iter().filter(|measured| is_kept(&measured.kind.name)).cloned().collect())
     }
@@ -70,7 +72,7 @@ impl SliceMetrics {
 }
 
 /// The differences of all metrics over these rounds. The metric `main` was chosen before the measurement, so its
-/// p-value is not adjusted. The p-values of all other metrics are adjusted for their number.
+/// p-value is not adjusted. The p-values of the other metrics are adjusted for the number of these metrics.
 pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<ComparedFigure> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
@@ -83,7 +85,7 @@ pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<ComparedFig
     judged
 }
 
-/// Half the width of the 95 % interval of a metric's difference; `None` if it has no interval.
+/// Half the width of the 95 % confidence interval of a metric's difference; `None` if it has no interval.
 pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
     figure.interval95.map(|[low, high]| (high - low) / 2.0)
 }
@@ -102,16 +104,16 @@ pub fn difference_clause(figure: &ComparedFigure) -> String {
     clause(figure, "B", "B's")
 }
 
-/// A metric in one round, on both sides: mean logarithms or, for shares, mean values.
+/// A metric in one round, for both servers: mean logarithms or, for shares, mean values.
 struct RoundFigure {
     a: f64,
     b: f64,
-    /// Minimum standard error of the difference b − a, because the metric was counted in whole numbers or rounded.
+    /// Minimum standard error of b − a, because the metric was counted in whole numbers or rounded.
     resolution: f64,
 }
 
 impl RoundFigure {
-    /// Returns `None` if a side has no slice with the metric.
+    /// Returns `None` if a server has no slice with the metric.
     fn new(round: &PairedRound, kind: &FigureKind) -> Option<RoundFigure> {
         let side = |slices: &[SliceMetrics]| {
             let measured = slices.iter().filter_map(|slice| slice.0.iter().find(|other| other.kind.name == kind.name));
@@ -151,7 +153,7 @@ fn differing(rounds: &[PairedRound], kind: &FigureKind) -> Differing {
     );
     let sides = a.zip(b).zip(change).filter(|_| rounds.len() >= MIN_ROUNDS);
     let difference = sides.and_then(|((a, b), change)| {
-        // The change has its own standard error, so the mean of A enters as an exact value.
+        // The difference has its own standard error, so the mean of A is treated as an exact value.
         let first = Estimate { value: a, standard_error: 0.0, degrees_of_freedom: change.degrees_of_freedom };
         let unit = if scale == Scale::Relative { b } else { 1.0 };
         difference(

@@ -1,17 +1,17 @@
-//! Checks that a load was complete if it was made in parts (shards). If a part is lost, its share of the load is
-//! missing. The server is then measured under less load than the workload specifies, and the results of the other parts
-//! do not show this. The merged results of many generators also hide that a single generator was the limit.
+//! Checks that a load was complete if it was divided among shards. If a shard is lost, its share of the load is
+//! missing. The server is then measured under less load than the workload specifies, and the results of the other
+//! shards do not show this. The merged results of many generators also hide that a single generator was the limit.
 
 use crate::thresholds::{MAX_LOST_SHARE, MAX_START_SKEW_SHARE, TOLERATED_START_SKEW_S};
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, seconds};
 use brimful_core::record::{Reason, ReasonCode, ShardOrigin};
 
-/// Maximum number of parts that a message names.
+/// Maximum number of shards that a message names.
 const MAX_NAMED: usize = 5;
 
-/// A message if a relevant part of the load was missing, or if the parts did not start together. The Record of a single
-/// shard is complete by itself. So missing shards are reported only after several Records were merged.
+/// A message if a relevant part of the load was missing, or if the shards did not start together. The Record of a
+/// single shard is complete by itself, so missing shards are reported only after several Records were merged.
 pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     let of = shards.first()?.of;
     let window_s = window.as_secs_f64();
@@ -38,7 +38,7 @@ pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
     ))
 }
 
-/// A message if the parts started too far apart in time to form one load.
+/// A message if the shards started too far apart in time to form one load.
 fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     let mut offsets: Vec<(f64, &ShardOrigin)> =
         shards.iter().filter_map(|shard| Some((shard.offset_us? / 1e6, shard))).collect();
@@ -57,8 +57,8 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
     })
 }
 
-/// Reasons to doubt the generators of single parts, at most one per code. Codes that `said` contains are left out,
-/// because they already apply to the whole load.
+/// Reasons to doubt the generators of single shards, at most one per reason code. Codes of the reasons `said` are left
+/// out, because they already apply to the whole load.
 pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
     use ReasonCode::{BeyondClientMax, GeneratorCpu, GeneratorLate, GeneratorStalled};
     [GeneratorLate, GeneratorStalled, GeneratorCpu, BeyondClientMax]
@@ -78,7 +78,7 @@ pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
         .collect()
 }
 
-/// The text ` on HOST`, which names the host of a part; empty if the host is not known.
+/// The text ` on HOST`, which names the host of a shard; empty if the host is not known.
 fn on(shard: &ShardOrigin) -> String {
     if shard.host.is_empty() { String::new() } else { format!(" on {}", shard.host) }
 }
@@ -138,7 +138,8 @@ mod tests {
         let said = vec![late("Of shard 2/3 on a: Late. The same is true of 1 more.")];
         assert_eq!(doubts(&all, &[]), said);
         assert_eq!(doubts(&all, &said), []);
-        // Reasons that concern the outcomes of calls are judged for the whole load, not for each part.
+        // Reasons that concern the outcomes of calls are judged for the whole load, so they must not be reported for
+        // single shards.
         all.iter_mut().flat_map(|shard| &mut shard.reasons).for_each(|reason| reason.code = ReasonCode::Interrupted);
         assert_eq!(doubts(&all, &[]), []);
     }

@@ -10,6 +10,7 @@ use brimful_core::record::{NotFollowed, Redirects};
 /// Counts of the calls that followed redirects, and of the redirects that were not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RedirectTally {
+    /// Counts and times of the requests that followed a redirect.
     pub(crate) followed: Tally,
     not_followed: NotFollowed,
 }
@@ -19,6 +20,7 @@ impl RedirectTally {
         RedirectTally { followed: Tally::new("redirects".to_owned()), not_followed: NotFollowed::default() }
     }
 
+    /// Counts a redirect that was not followed, by reason.
     pub(crate) fn unfollowed(&mut self, why: UnfollowedReason) {
         let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
         *match why {
@@ -29,6 +31,7 @@ impl RedirectTally {
         } += 1;
     }
 
+    /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: &RedirectTally) {
         self.followed.merge(&other.followed);
         let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
@@ -43,6 +46,7 @@ impl RedirectTally {
         self.not_followed = NotFollowed::default();
     }
 
+    /// The redirects as a Record contains them.
     pub(crate) fn figures(&self) -> Redirects {
         Redirects { followed: self.followed.to_record(), not_followed: self.not_followed }
     }

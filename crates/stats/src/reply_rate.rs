@@ -2,9 +2,9 @@
 //! calls in one period of five seconds. The samples show changes that the mean over a run hides, and their variation
 //! yields a confidence interval.
 //!
-//! Only whole periods inside the window are samples. So neither an incomplete last period counts, nor the time after
-//! the window in which the last calls end. There is one counter of 8 bytes per period, for the planned window and at
-//! most [`CAPACITY`] periods.
+//! Only whole periods inside the window, in which load is offered, are samples. An incomplete last period does not
+//! count, nor does the time after the window in which the last calls end. There is one counter of 8 bytes per period,
+//! for the planned window and at most [`CAPACITY`] periods.
 
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
@@ -19,10 +19,10 @@ const PERIOD: Nanos = Nanos::from_secs(5);
 /// Maximum number of periods: 24 hours (138 KB).
 const CAPACITY: u64 = 24 * 3600 / 5;
 
-/// Counts completions in periods of five seconds.
+/// Counts completed calls (or sessions) in periods of five seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplySampler {
-    /// Number of completed calls in each period.
+    /// Number of completed calls (or sessions) in each period.
     periods: Vec<u64>,
 }
 
@@ -35,7 +35,7 @@ impl ReplySampler {
         ReplySampler { periods: (0..periods).map(|_| std::hint::black_box(0)).collect() }
     }
 
-    /// Counts a complete response that arrived at `at`.
+    /// Counts a call (or session) that was completed at `at`.
     #[inline]
     pub fn record(&mut self, at: Nanos) {
         if let Some(period) = self.periods.get_mut((at.0 / PERIOD.0) as usize) {
@@ -55,7 +55,8 @@ impl ReplySampler {
         self.periods.fill(0);
     }
 
-    /// Statistics of the samples in the actual window, which is shorter than planned if the run was interrupted.
+    /// Throughput in samples of five seconds: statistics of the samples within the actual window. The window is shorter
+    /// than planned if the run was interrupted.
     pub fn summary(&self, window: Nanos) -> ReplyRate {
         let whole_periods = ((window.0 / PERIOD.0) as usize).min(self.periods.len());
         let rates: Vec<f64> =

@@ -1,8 +1,8 @@
-//! The result backup collects the observations of a run during the run, in case the process is killed. An Account has
-//! 4.6 MB, and copying it would delay due calls by a millisecond. So nothing is copied: when the backup requests it, a
-//! shard hands over its filled Account and continues with an empty one. This only swaps two pointers. The backup adds
-//! up the Accounts that it receives. Merging is exact: the sum, plus the remaining Account of each shard, equals the
-//! Account of a run without a backup.
+//! The result backup collects the observations of a run during the run, in case the process is killed. The observations
+//! of a shard (its Account) take 4.6 MB, and copying them would delay due calls by a millisecond. So nothing is copied:
+//! when the backup requests it, a shard passes its filled Account to the backup and continues with an empty one. This
+//! only swaps two pointers. The backup adds up the Accounts that it receives. Merging is exact: the sum, plus the
+//! remaining Account of each shard, equals the Account of a run without a backup.
 
 use crate::account::Account;
 use crate::error::MergeMismatch;
@@ -12,7 +12,7 @@ use brimful_core::panics::lock;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
-/// Collects the Accounts of the shards of a run while the run lasts.
+/// Collects the counts and times of all shards of a run during the run.
 #[derive(Debug, Default)]
 pub struct ResultBackup {
     kept: Mutex<Kept>,
@@ -22,40 +22,40 @@ pub struct ResultBackup {
 struct Kept {
     shards: Vec<SharedExchange>,
     sum: Option<Account>,
-    /// The time at which the last of the collected Accounts was handed over.
+    /// The time until which the collected observations extend.
     at: Nanos,
 }
 
-/// The exchange of Accounts between one shard and the backup.
+/// The place where one shard and the backup exchange their Accounts (counts and times).
 pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 
-/// The Accounts that a shard and the backup exchange.
+/// The Accounts (counts and times) that a shard and the backup exchange.
 #[derive(Debug, Default)]
 pub(crate) struct Exchange {
-    /// An empty Account with which the shard continues. The backup provides it when it requests the shard's Account.
+    /// An empty Account with which the shard continues. The backup provides it to request the shard's Account.
     empty: Option<Account>,
-    /// The shard's filled Account, with the time at which the shard handed it over.
+    /// The shard's filled Account, with the time at which the shard provided it.
     filled: Option<(Account, Nanos)>,
 }
 
 impl ResultBackup {
-    /// Adds one more shard. `empty` is an empty Account with the same classes as the shard's Account.
+    /// Adds one more shard. `empty` is an empty Account with the same classes as the shard's own.
     pub(crate) fn register(&self, empty: Account) -> SharedExchange {
         let exchange = Arc::new(Mutex::new(Exchange { empty: Some(empty), ..Exchange::default() }));
         lock(&self.kept).shards.push(Arc::clone(&exchange));
         exchange
     }
 
-    /// Adds up the Accounts that the shards have handed over since the previous call, and requests their next ones. A
-    /// shard that keeps up with its calls hands its Account over within a tenth of a second.
+    /// Adds up the observations that the shards have provided since the previous call, and requests their next ones. A
+    /// shard that keeps up with its calls provides them within a tenth of a second.
     ///
     /// # Errors
-    /// [`MergeMismatch`] if the Accounts do not belong to one run.
+    /// [`MergeMismatch`] if the observations do not belong to one run.
     pub fn collect(&self) -> Result<(), MergeMismatch> {
         let mut kept = lock(&self.kept);
         let Kept { shards, sum, at } = &mut *kept;
         for exchange in shards {
-            // The exchange is locked only to take the Account and to give it back, not while the Account is added up.
+            // The exchange is locked only while an Account is moved, not while the counts are added up.
             let Some((mut filled, until)) = lock(exchange).filled.take() else { continue };
             *at = until.max(*at);
             match sum {
@@ -74,8 +74,8 @@ impl ResultBackup {
         let mut kept = lock(&self.kept);
         let at = kept.at;
         let sum = kept.sum.as_mut()?;
-        // The counts are changed for `look` and then restored. Copying the Account each second instead would double the
-        // cost of the backup.
+        // The counts are changed for `look` and then restored. Copying all statistics each second instead would double
+        // the cost of the backup.
         let counts: Vec<Counts> = sum.classes.iter().map(|tally| tally.counts).collect();
         sum.settle();
         let seen = look(sum, at);
@@ -83,10 +83,10 @@ impl ResultBackup {
         Some(seen)
     }
 
-    /// The complete observations of the run: those collected, and `rest`, which the shards had not handed over.
+    /// The complete observations of the run: those collected, and `rest`, which the shards have not provided yet.
     ///
     /// # Errors
-    /// If the Accounts do not belong to one run.
+    /// If the observations do not belong to one run.
     pub fn complete(&self, rest: Account) -> Result<Account, MergeMismatch> {
         self.collect()?;
         let mut kept = lock(&self.kept);
@@ -98,7 +98,7 @@ impl ResultBackup {
     }
 }
 
-/// Hands the Account over if the backup has requested it, and replaces it by an empty one. This never blocks.
+/// If the backup has requested the Account, passes it to the backup and replaces it by an empty one. This never blocks.
 pub(crate) fn hand_over(account: &mut Account, now: Nanos, exchange: &Mutex<Exchange>) {
     if let Ok(mut exchange) = exchange.try_lock()
         && let Some(empty) = exchange.empty.take()
@@ -180,7 +180,8 @@ mod tests {
         let mut step = 0;
         call(&mut collector, Nanos::from_secs(5), |collector| {
             step += 1;
-            // Only the first publication hands an Account over, because the backup does not request another one.
+            // Only the first publication passes an Account to the backup, because the backup does not request another
+            // one.
             collector.publish(Nanos::from_secs(5 + step));
             if step == 3 {
                 result_backup.collect().unwrap();
@@ -192,7 +193,7 @@ mod tests {
         let (counts, at) = so_far().unwrap();
         assert_eq!((counts.sent, counts.in_flight_at_end, counts.imbalance()), (1, 1, (0, 0)));
         assert_eq!(at, Nanos::from_secs(9));
-        // The call that was in flight at the time of the backup has ended in the meantime.
+        // The call that was in flight at the time of the backup has ended since then.
         let counts = result_backup.complete(collector.into_account()).unwrap().counts();
         assert_eq!((counts.completed, counts.in_flight_at_end, counts.unsent_at_end), (1, 0, 0));
     }

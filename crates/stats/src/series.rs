@@ -109,8 +109,8 @@ impl Series {
         intervals.iter().enumerate().try_for_each(|(i, theirs)| self.slots[i >> finer].add(theirs))
     }
 
-    /// Makes room for `used` intervals whose length is [`SHORTEST`], doubled `doublings` times. If this series has
-    /// shorter intervals, their length is increased to this length. Returns log₂ of the ratio of the series' interval
+    /// Prepares for `used` intervals whose length is [`SHORTEST`], doubled `doublings` times. If this series has
+    /// shorter intervals, increases their length to this length. Returns log₂ of the ratio of the series' interval
     /// length to the requested length.
     fn make_room(&mut self, doublings: u32, used: usize) -> u32 {
         while self.doublings < doublings {
@@ -196,7 +196,7 @@ impl Series {
         Ok(read)
     }
 
-    /// Whether the intervals still have the shortest length.
+    /// Whether the intervals still have the shortest possible length.
     pub(crate) fn has_shortest_intervals(&self) -> bool {
         self.doublings == 0
     }

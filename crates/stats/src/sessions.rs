@@ -1,9 +1,9 @@
 //! Counts the sessions of a run by outcome, and records their sizes and lifetimes.
 //!
-//! The sizes of a session are its numbers of calls, bursts and connections. They are recorded in distributions of
-//! times, as one nanosecond per unit. So means and extremes are exact, and quantiles have three significant digits.
-//! Completed and failed sessions have separate distributions. A session that was in progress when the run began is
-//! counted, but its size and lifetime are not recorded, because its beginning was not observed.
+//! The sizes of a session are its numbers of calls, bursts of calls, and connections. They are recorded in
+//! distributions of times, as one nanosecond per unit. So means and extremes are exact, and quantiles have three
+//! significant digits. Completed and failed sessions have separate distributions. A session that was in progress when
+//! the run began is counted, but its size and lifetime are not recorded, because its beginning was not observed.
 
 use crate::distribution::Distribution;
 use crate::error::StatsError;
@@ -31,20 +31,24 @@ struct Ended {
 }
 
 impl SessionTally {
+    /// Records a session that has ended.
     pub(crate) fn ended(&mut self, session: &SessionEnded) {
         if session.outcome.failed { self.failed.count(session) } else { self.completed.count(session) }
     }
 
+    /// Counts sessions that were in progress at the end of the run.
     pub(crate) fn in_progress(&mut self, sessions: u64) {
         self.in_progress += sessions;
     }
 
+    /// Adds the counts, sizes and lifetimes of `other`.
     pub(crate) fn merge(&mut self, other: &SessionTally) {
         self.in_progress += other.in_progress;
         self.completed.merge(&other.completed);
         self.failed.merge(&other.failed);
     }
 
+    /// Clears all statistics, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.in_progress = 0;
         for Ended { sessions, calls, bursts, lifetime, connections } in [&mut self.completed, &mut self.failed] {
@@ -53,7 +57,7 @@ impl SessionTally {
         }
     }
 
-    /// The session statistics of a Record. `window` is the window of the run.
+    /// The session statistics of a Record. `window` is the time in which load was offered.
     pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;

@@ -10,19 +10,25 @@ use brimful_core::counts::{Counts, WireBytes};
 use brimful_core::record::{ClassRecord, StatusTimes};
 use std::collections::BTreeMap;
 
-/// Counts and times of one class, or of several classes together.
+/// Counts and times of the calls of one class, of one server address, or of all classes together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tally {
+    /// Name of the class, or address of the server.
     pub(crate) name: String,
+    /// Number of calls, by outcome.
     pub(crate) counts: Counts,
     /// Response and service times of complete responses, by status class.
     pub(crate) answers: AnswerTimes,
+    /// Times from the first byte sent to the first byte received, of completed calls.
     pub(crate) first_byte: Distribution,
+    /// Times from when calls were due to when the generator began them.
     pub(crate) lateness: Distribution,
+    /// Bytes sent and received.
     pub(crate) traffic: WireBytes,
 }
 
 impl Tally {
+    /// Creates an empty tally. All its memory is allocated and written to.
     pub(crate) fn new(name: String) -> Tally {
         Tally::with(name, AnswerTimes::new(), Distribution::new)
     }
@@ -44,6 +50,7 @@ impl Tally {
         }
     }
 
+    /// Adds the counts and times of `other`.
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.count(&other.counts, other.traffic);
         self.answers.merge(&other.answers);
@@ -51,6 +58,7 @@ impl Tally {
         self.lateness.merge(&other.lateness);
     }
 
+    /// Clears all counts and times, and keeps the memory.
     pub(crate) fn clear(&mut self) {
         let Tally { name: _, counts, answers, first_byte, lateness, traffic } = self;
         *counts = Counts::default();
@@ -59,6 +67,7 @@ impl Tally {
         [first_byte, lateness].into_iter().for_each(Distribution::clear);
     }
 
+    /// The counts and times of a class as a Record contains them.
     pub(crate) fn to_record(&self) -> ClassRecord {
         let all = self.answers.completed();
         ClassRecord {
@@ -128,6 +137,7 @@ impl Tally {
     }
 }
 
+/// Counts a call with this outcome.
 pub(crate) fn count_end(counts: &mut Counts, end: End) {
     let counter = match end {
         End::Completed { status } => {
@@ -164,6 +174,7 @@ pub(crate) fn count_end(counts: &mut Counts, end: End) {
     *counter += 1;
 }
 
+/// Counts a response with this status, by status class.
 pub(crate) fn count_status(counts: &mut Counts, status: u16) {
     match status {
         ..200 => counts.status.s1xx += 1,

@@ -1,8 +1,8 @@
-//! The thresholds of verdicts and objectives, each with its reason.
+//! The limits of verdicts and objectives, each with its reason.
 
 use brimful_core::Nanos;
 
-/// Maximum share of the run for which the busiest thread of the generator may be busy. Near 1, the thread itself is a
+/// Maximum share of the run for which the load generator's busiest thread may be busy. Near 1, the thread itself is a
 /// saturated server: calls wait for the thread, not for the network. The remaining 5 % allow for the inexact accounting
 /// of a thread's time.
 pub(crate) const MAX_BUSY_SHARE: f64 = 0.95;
@@ -22,20 +22,20 @@ pub(crate) const TOLERATED_LATENESS: Nanos = Nanos::from_millis(2);
 /// the response time.
 pub(crate) const MAX_OPEN_LATENESS: Nanos = Nanos::from_millis(10);
 
-/// Minimum share of the run that a cause must affect to explain lateness. Lateness is judged by the latest one percent
-/// of the calls, so a cause that is rarer than this does not explain it.
+/// Minimum share of the run that a cause of lateness, such as CPU steal, must affect. Lateness is judged by the latest
+/// one percent of the calls, so a rarer cause does not explain it.
 pub(crate) const MIN_CAUSE_SHARE: f64 = 0.01;
 
 /// Maximum ratio of the offered rate to the highest rate that the client is known to offer. That rate is known only to
-/// a few percent, and a random schedule deviates a little from its rate.
+/// a few percent, and a random schedule deviates slightly from its rate.
 pub(crate) const MAX_CLIENT_RATIO: f64 = 1.05;
 
-/// Maximum share of the run for which a thread may be stalled. A stall reduces the load and the rates of a closed
-/// workload by this share, and increases the mean response time by about the same share.
+/// Maximum share of the run for which a thread of the generator may be stalled. A stall reduces the load, and the rates
+/// of a closed workload, by this share, and increases the mean response time by about the same share.
 pub(crate) const MAX_STALL_SHARE: f64 = 0.01;
 
-/// A stall of at most this time, in seconds, is tolerated whatever its share of the run, because preemptions on busy
-/// virtual machines affect short runs.
+/// Stalls of at most this time, in seconds, are tolerated in runs of any length, because preemptions on busy virtual
+/// machines affect short runs.
 pub(crate) const TOLERATED_STALL_S: f64 = 0.1;
 
 /// Maximum share of a load that may be missing because shards were lost. It equals the limit for a stalled generator.
@@ -45,8 +45,8 @@ pub(crate) const MAX_LOST_SHARE: f64 = 0.01;
 /// not form one load.
 pub(crate) const MAX_START_SKEW_SHARE: f64 = 0.01;
 
-/// Time between the starts of two shards, in seconds, that is tolerated whatever its share of the run. On a busy host,
-/// programs do not start more precisely.
+/// Time between the starts of two shards, in seconds, that is tolerated in runs of any length. On a busy host, programs
+/// do not start more precisely.
 pub(crate) const TOLERATED_START_SKEW_S: f64 = 0.1;
 
 /// Maximum share of calls without an expected answer. Up to this share, the mean response time of the other calls

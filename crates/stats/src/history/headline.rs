@@ -1,4 +1,4 @@
-//! The headline of a history: sentences that state its new changes.
+//! The headline of the history of a server's performance: sentences about the changes in the newest runs.
 
 use crate::compare::headline::{clause, join};
 use brimful_core::comparison::ComparedFigure;
@@ -14,6 +14,7 @@ const USUAL_LABEL: &str = "commit";
 /// Length of the date, such as `2026-11-20`, at the start of an RFC 3339 time.
 const DATE: usize = 10;
 
+/// Writes the headline: which metrics changed in the newest runs, and since when.
 pub(super) fn headline(history: &History) -> String {
     if let Some(needed) = needed_by_all(&history.figures) {
         let runs = pluralize(history.runs.len() as u64, "run");
@@ -36,8 +37,8 @@ pub(super) fn headline(history: &History) -> String {
     }
 }
 
-/// The smallest number of further runs after which a change of some metric can be found; `None` if a metric already has
-/// enough runs.
+/// The smallest number of further runs after which a change of any metric can be detected; `None` if a metric already
+/// has enough runs.
 fn needed_by_all(figures: &[FigureHistory]) -> Option<u64> {
     figures.iter().map(|figure| figure.runs_needed).collect::<Option<Vec<_>>>()?.into_iter().min()
 }
@@ -80,7 +81,7 @@ fn since(run: &PastRun) -> String {
     }
 }
 
-/// A change as the comparison of the runs before it with the runs after it, for `compare`'s clauses.
+/// A change, as a comparison of the runs before it with the runs after it. It is the input of `compare`'s sentences.
 fn compared(history: &History, change: &FigureChange) -> ComparedFigure {
     let unit = history.figures.iter().find(|figure| figure.name == change.figure).map(|figure| figure.unit);
     ComparedFigure {

@@ -51,7 +51,7 @@ fn without_copies(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun>
     leave_out(runs, reason, "found twice", notes)
 }
 
-/// Leaves out the invalid runs, and adds a note that names them.
+/// Removes the invalid runs, and adds a note that names them.
 ///
 /// # Errors
 /// [`StatsError::NotComparable`] if no run is valid.
@@ -65,7 +65,7 @@ fn without_invalid_runs(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Result<
     Ok(leave_out(runs, |index| reasons[index].clone(), "not valid", notes))
 }
 
-/// Leaves out the runs of all loads except the most frequent one. If two loads have equally many runs, the load of the
+/// Removes the runs of all loads except the most frequent one. If two loads have equally many runs, the load of the
 /// newest run is kept.
 fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
     // For each load: the index of its first run, and the indices of all its runs.
@@ -84,8 +84,8 @@ fn without_other_loads(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<Name
     leave_out(runs, |index| reasons[index].clone(), "of another load than most", notes)
 }
 
-/// Leaves out runs whose load came from another machine than most runs. If no machine has more than half of the runs
-/// whose machine is known, none is left out. A machine is identified by its host name and CPU model, not by its kernel,
+/// Removes runs whose load came from another machine than most runs. If no machine has more than half of the runs whose
+/// machine is known, all runs are kept. A machine is identified by its host name and CPU model, not by its kernel,
 /// because a kernel update must not end the history.
 fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<NamedRun> {
     let name = |machine: &Machine| match &machine.cpu_model {
@@ -112,7 +112,7 @@ fn without_other_machines(runs: Vec<NamedRun>, notes: &mut Vec<String>) -> Vec<N
     }
 }
 
-/// Leaves out the runs for which `reason` returns a text (which may be empty), and adds a note that names them.
+/// Removes the runs for which `reason` returns a text (which may be empty), and adds a note that names them.
 fn leave_out(
     runs: Vec<NamedRun>,
     reason: impl Fn(usize) -> Option<String>,
@@ -135,7 +135,7 @@ fn leave_out(
     kept
 }
 
-/// Lists names, but at most [`MAX_NAMED`] of them.
+/// Lists names, separated by commas. Only [`MAX_NAMED`] are listed; the others are counted.
 fn named(names: &[String]) -> String {
     let shown = names[..names.len().min(MAX_NAMED)].join(", ");
     match names.len().saturating_sub(MAX_NAMED) {
