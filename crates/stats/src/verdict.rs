@@ -1,4 +1,4 @@
-//! Judges whether a run measured the server or the generator. In case of doubt, the run is marked invalid, because
+//! Judges whether a run measured the server or the load generator. In case of doubt, the run is marked invalid, because
 //! wrong numbers are worse than none. Whether the server worked is a separate question: if the generator kept up with
 //! the load, the measurements of a failing server are valid.
 //!
@@ -17,11 +17,11 @@ use brimful_core::record::{ClassRecord, Generator, Reason, ReasonCode, ShardOrig
 use brimful_core::workload::LoadKind;
 use std::collections::BTreeMap;
 
-/// The advice in a message if the generator's host is not the cause.
+/// The advice of a message if the generator's host did not withhold CPU time.
 const LESS_LOAD: &str = "Lower --rate or --clients, give the generator more --threads, or keep it off the server's CPUs \
                          with --cpus";
 
-/// The data from which a verdict is computed.
+/// The data from which a run's verdict is computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
     /// Counts and times of the calls of all classes together.
@@ -31,7 +31,7 @@ pub struct Evidence<'a> {
     pub error_answers: u64,
     /// Counts and times of the calls of each class.
     pub classes: &'a BTreeMap<String, ClassRecord>,
-    /// Outcomes of the calls that followed redirects, which belong to no class; `None` if the run does not follow
+    /// Outcomes of the requests that followed redirects, which belong to no class; `None` if the run does not follow
     /// redirects.
     pub followed: Option<Counts>,
     /// Number of calls due per second. For S-Clients, it is the number of connection attempts per second, because each
@@ -41,12 +41,12 @@ pub struct Evidence<'a> {
     pub limited: HostLimitedCalls,
     /// Length of the window in which load was offered.
     pub window: Nanos,
-    /// Resources that the load used on the generator's host, and the CPU time that the host did not give to the
+    /// Resources that the load used on the generator's host, and the CPU time that the host withheld from the
     /// generator.
     pub generator: &'a Generator,
     /// Time from the start of the run to the end of the last call.
     pub duration: Nanos,
-    /// The kind of load that determined when calls were due.
+    /// Whether the load was open, closed, or made by S-Clients (which abandon connection attempts after a timeout).
     pub load: LoadKind,
     /// Whether the user ended the run early.
     pub interrupted: bool,
@@ -87,15 +87,16 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     }
 }
 
-/// Whether more calls failed than were completed. A call that failed because the generator's host lacked a resource is
-/// not a failure of the server. S-Clients abandon attempts by design, so these count only if no call was completed.
+/// Whether more calls failed than were completed. Calls that failed because the generator's host lacked a resource are
+/// not failures of the server. S-Clients abandon connection attempts by design, so abandoned attempts count only if no
+/// call was completed.
 fn failing(counts: &Counts, load: LoadKind) -> bool {
     let failed = counts.errors() - counts.client_limited;
     let by_design = if load == LoadKind::SClients { counts.abandoned } else { 0 };
     failed - by_design > counts.completed || (failed > 0 && counts.completed == 0)
 }
 
-/// A message if threads of the generator panicked, because their part of the load was missing from then on.
+/// A message if threads of the generator panicked, because their share of the load was missing from then on.
 fn panicked(generator: &Generator) -> Option<String> {
     let first = generator.panics.first()?;
     let [ended, all] = [generator.panics.len() as u64, generator.threads].map(count);
@@ -105,7 +106,8 @@ fn panicked(generator: &Generator) -> Option<String> {
     ))
 }
 
-/// A message if the counts violate the conservation law: every scheduled call ends exactly once.
+/// A message if the counts violate a conservation law: every scheduled call ends exactly once, and every sent call has
+/// an outcome.
 fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     let followed = evidence.followed.as_ref().map(|counts| ("redirects", counts));
     let classes = evidence.classes.iter().map(|(name, class)| (name.as_str(), &class.counts));
@@ -121,7 +123,7 @@ fn unbalanced(evidence: &Evidence<'_>) -> Option<String> {
     ))
 }
 
-/// A message if the generator began calls too late, or did not begin some of them.
+/// A message if the generator began calls too late after they were due, or did not begin some of them.
 fn late(evidence: &Evidence<'_>) -> Option<String> {
     let what = match (left_over(evidence), begun_late(evidence)) {
         (None, None) => return None,
@@ -132,7 +134,7 @@ fn late(evidence: &Evidence<'_>) -> Option<String> {
     Some(explained(what, evidence, LESS_LOAD))
 }
 
-/// A clause about calls that were due inside the window but that the generator never began.
+/// A clause about calls that were due inside the window but that the generator did not begin.
 fn left_over(evidence: &Evidence<'_>) -> Option<String> {
     let Counts { unsent_at_end, scheduled, .. } = evidence.totals.counts;
     let lost = evidence.shards.iter().any(|shard| shard.lost_at_s.is_some());
@@ -172,8 +174,8 @@ fn begun_late(evidence: &Evidence<'_>) -> Option<String> {
     behind.then(|| format!("calls {}", how_late(lateness)))
 }
 
-/// Lateness as a share of the mean response time; `None` if the lateness is acceptable, or if one of the times is not
-/// known.
+/// Mean lateness of the calls as a share of their mean response time; `None` if the lateness is acceptable, or if one
+/// of the times is not known.
 fn lateness_within_response(calls: &ClassRecord) -> Option<f64> {
     let (lateness, response) = (calls.lateness_us?, calls.response_time_us?);
     let too_much = nanos(lateness.p99) > TOLERATED_LATENESS && lateness.mean > MAX_LATENESS_SHARE * response.mean;
@@ -194,7 +196,7 @@ fn busy(evidence: &Evidence<'_>) -> Option<String> {
     (busy > MAX_BUSY_SHARE).then(|| explained(what, evidence, LESS_LOAD))
 }
 
-/// Completes the message `what`. If the generator's host withheld CPU time, adds how much, and the remedy. Otherwise
+/// Completes the message `what`. If the generator's host withheld CPU time, adds the amount and the remedy. Otherwise
 /// adds the advice `otherwise`.
 fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     match largest_loss_to_host(evidence) {
@@ -203,14 +205,15 @@ fn explained(what: String, evidence: &Evidence<'_>, otherwise: &str) -> String {
     }
 }
 
-/// The cause that withheld the most CPU time from the generator, and its remedy; `None` if no cause matters.
+/// The cause that withheld the most CPU time from the generator (such as steal or a quota), and its remedy; `None` if
+/// no cause matters.
 fn largest_loss_to_host(evidence: &Evidence<'_>) -> Option<(String, &'static str)> {
     let host = evidence.generator.host;
     let duration = evidence.duration.as_secs_f64();
     let time = |seconds: f64| Nanos::from_secs_f64(seconds).to_rounded_string();
     let share = |seconds: f64| if duration > 0.0 { seconds / duration } else { 0.0 };
-    // A thread that a quota has stopped also counts as waiting for a CPU. If both times are equal, the quota is the
-    // cause: `max_by` returns the last of equal values, so the quota must be last.
+    // The kernel also counts a thread that a quota has stopped as waiting for a CPU. If both times are equal, the quota
+    // is the cause: `max_by` returns the last of equal values, so the quota must be last.
     let losses = [
         host.steal.map(|steal| {
             let cause = format!("the hypervisor gave {} of its CPUs' time to other guests", whole_percent(steal));
@@ -246,7 +249,7 @@ fn stalled(evidence: &Evidence<'_>) -> Option<String> {
         .then(|| explained(what, evidence, "Let nothing stop it (SIGSTOP, a suspended machine), and measure again"))
 }
 
-/// A message if the load exceeds the rate that this client is known to offer. The run is then invalid even if no other
+/// A message if the load exceeds the measured maximum rate of this client. The run is then invalid even if no other
 /// reason applies (Banga & Druschel 1997, §4.3).
 fn beyond_client_max(evidence: &Evidence<'_>) -> Option<String> {
     let max = evidence.generator.max_rate.filter(|max| evidence.offered > MAX_CLIENT_RATIO * max)?;
@@ -377,7 +380,8 @@ mod tests {
 
     #[test]
     fn an_account_that_does_not_add_up_is_not_believed() {
-        // In each case, class `b` violates a conservation law, although the totals and class `a` satisfy them.
+        // In each case, the counts of class `b` violate a conservation law, although the totals and the counts of class
+        // `a` satisfy it.
         let lost = Counts { scheduled: 600, sent: 600, completed: 599, ..Counts::default() };
         let twice = Counts { scheduled: 600, sent: 590, completed: 589, reset: 12, reset_before_sending: 10, ..lost };
         let class = |counts| ClassRecord { counts, ..ClassRecord::default() };

@@ -10,9 +10,9 @@ use brimful_core::record::Interval;
 
 /// Number of observations in a batch.
 const BATCH: usize = 5;
-/// Minimum number of batches from which a series can be judged.
+/// Minimum number of batches; a shorter series counts as not steady.
 const MIN_BATCHES: usize = 8;
-/// Number of batches at the end that are never left out. With fewer batches, the standard error may be small by chance.
+/// Number of batches at the end that are always kept. With fewer batches, the standard error may be small by chance.
 const LAST_BATCHES: usize = 4;
 
 /// Number of observations to leave out at the start of a series; `None` if the series is too short or not steady yet.
@@ -21,7 +21,7 @@ pub fn truncation_point(observations: &[f64]) -> Option<usize> {
     if batches.len() < MIN_BATCHES {
         return None;
     }
-    // The squared standard error of the mean of the batches that are not left out.
+    // The squared standard error of the mean of the remaining batches.
     let squared_error = |left_out: usize| {
         let rest = &batches[left_out..];
         Moments::from_values(rest).map_or(f64::INFINITY, |moments| moments.population_variance() / rest.len() as f64)
@@ -32,7 +32,7 @@ pub fn truncation_point(observations: &[f64]) -> Option<usize> {
 }
 
 /// Whether a run has become steady, judged by the median response times of its intervals. Intervals without completed
-/// calls are left out. The last interval is also left out, because it is not complete.
+/// calls are ignored. The last interval is also ignored, because it is not complete.
 pub fn is_steady(intervals: &[Interval]) -> bool {
     let complete = intervals.split_last().map_or(intervals, |(_, complete)| complete);
     let medians: Vec<f64> = complete.iter().filter_map(|interval| interval.p50_us).collect();

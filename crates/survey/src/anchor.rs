@@ -1,5 +1,5 @@
-//! Anchors: short closed loads before and after a level that measure the host's speed. The ratio of an anchor's
-//! throughput to its throughput during calibration is the relative speed of the host.
+//! Anchors: short closed loads before and after each measured load level, which measure the host's speed. The ratio of
+//! an anchor's throughput to its throughput during calibration is the relative speed of the host.
 
 use crate::design::{anchor_duration, warm_up};
 use crate::level::HostSpeed;
@@ -9,17 +9,19 @@ use crate::trial::Trial;
 use brimful_core::Nanos;
 use brimful_estimate::OfferedLoad;
 
-/// The load of an anchor, and its throughput during calibration.
+/// The load of an anchor (a short load that measures the host's speed), and its throughput during calibration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnchorLoad {
     /// Number of closed-loop clients without think time.
     pub clients: u64,
-    /// Calls completed per second during calibration; `None` if it is unknown. Then no anchors are measured.
+    /// Calls of this load completed per second during calibration; `None` if it is unknown. Then no anchors are
+    /// measured.
     pub rate: Option<f64>,
 }
 
 impl AnchorLoad {
-    /// Runs `measure` between two anchors. Each anchor lasts at most `longest`.
+    /// Runs `measure` between two anchors (short loads that measure the host's speed). Each anchor lasts at most
+    /// `longest`.
     pub fn between_anchors<'a, T>(
         self,
         runner: &mut Runner<'a>,

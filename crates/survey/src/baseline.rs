@@ -8,9 +8,9 @@ use brimful_estimate::ProgramUsage;
 use brimful_run::client_limit;
 
 /// Minimum ratio of this client's maximum rate to the measured throughput of the server. A survey offers up to 1.3
-/// times the capacity, and the capacity may exceed the measured throughput if it needs more clients.
+/// times the capacity. The capacity may exceed the throughput measured so far, which may need more clients.
 const REQUIRED_RATE_RATIO: f64 = 2.0;
-/// Duration of the observation of the idle server.
+/// Duration for which the idle server is observed.
 pub(crate) const IDLE: Nanos = Nanos::from_millis(1500);
 
 /// The measured maximum rate of this client.
@@ -22,24 +22,24 @@ pub(crate) struct ClientLimit {
     pub limit: Option<f64>,
 }
 
-/// Measurements of the server without load.
+/// CPU usage of the server without load.
 #[derive(Debug, Default)]
 pub(crate) struct IdleServer {
     /// Mean number of CPUs that the server's own processes keep busy.
     pub busy: f64,
     /// Utilization of the server's CPUs by all programs. `None` if the CPUs cannot be observed.
     pub background: Option<f64>,
-    /// CPU usage of each of the server's programs without load.
+    /// CPU usage of each of the server's programs.
     pub programs: Vec<ProgramUsage>,
 }
 
-/// The maximum rate that the survey may offer to a server that completes `throughput` calls per second.
+/// The maximum rate that the survey may offer to a server that has completed `throughput` calls per second.
 pub(crate) fn needed_rate(throughput: f64) -> f64 {
     REQUIRED_RATE_RATIO * throughput
 }
 
 /// Measures the maximum rate of this client, with responses of this size. If the server's `throughput` under many
-/// clients is known, the search ends as soon as a rate is reached that suffices for the survey.
+/// clients is known, the search ends as soon as it reaches a rate that suffices for the survey.
 pub(crate) fn find_client_limit(
     runner: &mut Runner<'_>,
     response: Bytes,
@@ -63,7 +63,7 @@ pub(crate) fn find_client_limit(
 
 impl ClientLimit {
     /// Stops the survey if this client cannot offer `rate`. `saturation` is the server's saturation rate; the message
-    /// states how many CPUs or generator processes (shards) this rate needs.
+    /// states how many CPUs or generator processes (shards) are necessary to offer this rate.
     pub fn check(&self, runner: &Runner<'_>, rate: f64, saturation: f64) -> Result<(), Halt> {
         let Some(limit) = self.limit.filter(|limit| rate > *limit) else { return Ok(()) };
         let setup = runner.setup;
@@ -74,7 +74,8 @@ impl ClientLimit {
                 (cpus, "CPU", "for the generator (--cpus), or a machine of its own")
             }
         };
-        // The rate is about proportional to the number of threads or shards, because they share nothing.
+        // The maximum rate of a client is about proportional to its number of threads or shards, because they share
+        // nothing.
         let needed = (saturation / limit * parts as f64).ceil();
         let reason = format!(
             "it needs {}, but this client can offer only {} without being the limit, as measured on {}; a survey up to \

@@ -8,26 +8,26 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::ReferenceCpuTimes;
 
-/// Connections that make one call each, one after another, and then stay open without further calls.
+/// Connections to open and keep open. Most make one call each, one after another, and then stay idle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleConnections {
     /// Number of connections that make one call each.
     pub connections: u64,
     /// Number of additional connections that make no call. They are opened first.
     pub idle: u64,
-    /// Duration over which the connections are opened; zero opens all of them at once.
+    /// Duration over which the connections are opened one after another; zero opens all of them at once.
     pub opening_time: Nanos,
     /// Timeout of a call: a call that takes longer counts as unanswered.
     pub timeout: Nanos,
 }
 
-/// The connections of all later loads.
+/// The limit on the connections of all later loads, and the number that is opened in advance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pool {
     /// The maximum number of connections of an open load. With `None`, each call that finds no idle connection opens a
     /// new one.
     pub size: Option<u64>,
-    /// Number of connections that are opened before a load begins.
+    /// Number of connections that are opened before each load begins.
     pub opened_ahead: u64,
 }
 
@@ -56,13 +56,13 @@ pub(crate) trait Bench {
     /// Makes one call. Returns the response, or `None` if the server did not respond.
     fn answer(&mut self) -> Result<Option<Answer>, SurveyError>;
 
-    /// Opens connections and keeps them open. Returns the number of their calls that were answered.
+    /// Opens connections and keeps them open. Returns the number of calls on these connections that were answered.
     fn open_idle_connections(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError>;
 
-    /// Sets the connections of all later loads.
+    /// Sets the connections that all later loads use.
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError>;
 
-    /// Monitors the server without load for this duration.
+    /// Monitors the server without load for this duration. Returns the monitor's report.
     fn watch_idle(&mut self, duration: Nanos) -> Result<Server, SurveyError>;
 
     /// Offers the workload for the duration `window`, and monitors the server during that time.

@@ -1,10 +1,10 @@
 //! Calibration: measures the server at light and heavy loads, and fits a model.
 //!
 //! First, short runs with more and more clients find the number of clients that saturates the server. Then several
-//! blocks are measured. Each block offers the same loads in a different order: the mix at several levels, closed loads
-//! with few and with many clients, and each class alone. So a drift of the host affects all loads equally, and the
-//! differences between blocks show how precise the results are. After each load there is a pause, so that the mean load
-//! remains below the permitted one.
+//! blocks are measured. Each block offers the same loads in a different order: the mix at several shares of the
+//! capacity, closed loads with few and with many clients, and each class alone. So a drift of the host affects all
+//! loads equally, and the differences between blocks show how precise the results are. After each load there is a
+//! pause, so that the mean load remains below the permitted one.
 
 use crate::anchor::AnchorLoad;
 use crate::baseline::IdleServer;
@@ -32,17 +32,17 @@ const SATURATED_GAIN: f64 = 1.25;
 const SATURATED_BUSY: f64 = 0.97;
 /// If the throughput exceeds this share of the client's maximum rate, the client itself may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
-/// Minimum trend of the server's speed over all blocks, relative to the mean speed, that causes a warning. The trend
+/// Minimum trend of the server's speed during calibration, relative to the mean speed, that causes a warning. The trend
 /// must also be at least [`TREND_IN_ERRORS`] standard errors.
 const TREND: f64 = 0.15;
-/// Minimum trend that causes a warning, in standard errors of the trend.
+/// Minimum trend of the server's speed that causes a warning, in standard errors of the trend.
 const TREND_IN_ERRORS: f64 = 4.0;
-/// Minimum number of blocks in which a trend is tested.
+/// Minimum number of blocks (repetitions of the calibration loads) in which a trend is tested.
 const MIN_BLOCKS_FOR_TREND: usize = 5;
 /// Utilization of the idle server's CPUs above which it is assumed to have other clients.
 const OTHER_CLIENTS: f64 = 0.02;
-/// Blocks are added until the half width of the capacity's 95 % confidence interval is below this share of the
-/// capacity, or until the maximum number of blocks.
+/// Calibration adds blocks (repetitions of its loads) until the half width of the capacity's 95 % confidence interval
+/// is below this share of the capacity, or until the maximum number of blocks.
 const PRECISION: f64 = 0.02;
 
 /// The results of calibration.
@@ -50,10 +50,10 @@ const PRECISION: f64 = 0.02;
 pub(crate) struct Calibration {
     /// The fitted model.
     pub fit: ServerFit,
-    /// The Records at the lowest level.
+    /// The Records of the lightest open load, one per block.
     pub light_load: Vec<Record>,
-    /// The load that measures the host's speed in the rest of the survey. It has the largest number of clients of
-    /// calibration.
+    /// The load that measures the host's speed in the rest of the survey: a closed load with the largest number of
+    /// clients that calibration used.
     pub anchor: AnchorLoad,
     /// Whether the server was saturated: more clients would not increase the throughput.
     pub is_saturated: bool,
@@ -63,12 +63,12 @@ pub(crate) struct Calibration {
     pub impact: CalibrationImpact,
 }
 
-/// The capacity of the server according to the search for the number of clients.
+/// The capacity of the server, as the search for the number of clients has measured it.
 #[derive(Clone, Copy, Debug)]
 struct Capacity {
     /// Capacity in calls of the mix per second. If the server was not saturated, it is extrapolated to fully used CPUs.
     rate: f64,
-    /// The largest number of clients in the search.
+    /// The largest number of clients that the search used.
     clients: u64,
     /// Whether more clients would not increase the throughput.
     is_saturated: bool,
@@ -78,7 +78,7 @@ struct Capacity {
     cpu_in_use: Option<f64>,
 }
 
-/// The measurement of one load in one block, in the forms that the fit, the report and the checks need.
+/// The measurement of one calibration load in one block, in the forms that the fit, the report and the checks need.
 struct Measured {
     piece: Measurement,
     level: Level,
@@ -87,17 +87,17 @@ struct Measured {
     processes: u64,
 }
 
-/// The measurements of all blocks.
+/// The measurements of all blocks (repetitions of the calibration loads).
 #[derive(Default)]
 struct Blocks {
     blocks: Vec<Block>,
-    /// One level for each load, merged from the measurements of all blocks.
+    /// The level of each load in the survey's document, merged from the measurements of all blocks.
     levels: Vec<Level>,
-    /// The Records at the lowest level.
+    /// The Records of the lightest open load, one per block.
     light_load: Vec<Record>,
-    /// Throughput of each block with the largest number of clients, in calls per second.
+    /// Throughput of each block under the largest number of clients, in calls per second.
     rates: Vec<f64>,
-    /// Number of the server's processes in each block, with the largest number of clients.
+    /// Number of the server's processes in each block, under the largest number of clients.
     processes: Vec<u64>,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn calibrate(
         servers: setup.servers(),
         idle_busy: idle.busy,
         // `idle.background` was measured without load and may contain a brief disturbance. So it is limited to the CPU
-        // usage by work other than calls during calibration.
+        // usage by other programs during calibration, plus that of the idle server.
         background: idle.background.unwrap_or(0.0).min(other_load(&measured.levels) + idle_load),
         is_saturated,
         served_at_once: served_at_once.and_then(|served| u32::try_from(served).ok()),
@@ -185,7 +185,7 @@ impl Calibrator<'_, '_> {
             return Err(self.runner.halt(ReasonCode::ServerDied, "the server completed no call"));
         }
         // If the server is not saturated, fully used CPUs would complete more calls: the throughput divided by the
-        // utilization of the CPUs by all programs. The pool must have enough connections for this rate.
+        // utilization of the CPUs by all programs. The connection pool must be large enough for this rate.
         let cpu_in_use = best.cpu_in_use.filter(|in_use| *in_use > 0.0 && !best.is_saturated).unwrap_or(1.0);
         self.connections.widen_pool(self.runner, best.rate / cpu_in_use)?;
         let rate = quantity::rate(best.rate);
@@ -194,8 +194,8 @@ impl Calibrator<'_, '_> {
         Ok(Capacity { rate: best.rate / busy, ..best })
     }
 
-    /// Offers loads with more and more clients. The search ends at `max_clients`, if more clients would delay the calls
-    /// of other clients too much, or if the load generator is the limit.
+    /// Offers loads with more and more clients. The search ends at `max_clients`, or when more clients would delay the
+    /// calls of other clients too much, or when the load generator is the limit.
     fn search(&mut self, max_clients: u64, first_rate: f64) -> Result<Capacity, Halt> {
         let max_delay_s = self.runner.setup.impact_limits.max_delay.as_secs_f64();
         let mut found = Capacity::unknown();
@@ -235,7 +235,8 @@ impl Calibrator<'_, '_> {
         Ok(found)
     }
 
-    /// Measures all blocks. The levels are logged even if the survey ends during the blocks.
+    /// Measures all blocks (repetitions of the calibration loads). The levels measured so far are logged even if the
+    /// survey ends early.
     fn measure_blocks(&mut self, capacity: &Capacity) -> Result<Blocks, Halt> {
         let mut measured = Blocks::default();
         let result = self.add_blocks(capacity, &mut measured);
@@ -283,8 +284,8 @@ impl Calibrator<'_, '_> {
         Ok(())
     }
 
-    /// Offers the load of a step, and waits for the pause after it. Returns `None` if the load generator was the limit,
-    /// if no call was completed, or if the throughput is unknown.
+    /// Offers one load of calibration, and waits for the pause after it. Returns `None` if the load generator was the
+    /// limit, if no call was completed, or if the throughput is unknown.
     fn measure(&mut self, place: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&step.workload, step.duration)?;
@@ -293,7 +294,7 @@ impl Calibrator<'_, '_> {
         self.runner.check(&trial)?;
         self.check_failures(&trial)?;
         self.runner.bench.rest(step.pause);
-        // At a low rate, a short step may have no calls at all.
+        // At a low rate, a short load may have no calls at all.
         if !trial.not_client_limited() || trial.record.counts.completed == 0 {
             return Ok(None);
         }
@@ -310,7 +311,7 @@ impl Calibrator<'_, '_> {
         Ok(Some(Measured { piece, level, processes, record: trial.record }))
     }
 
-    /// Notes why the Server Module's measurements are not used, but only once. A step that was only too short causes no
+    /// Notes why the Server Module's measurements are not used, but only once. A load that was only too short causes no
     /// note.
     fn note_unmatched(&mut self, trial: &Trial) {
         if let Some(Err(reason @ ModuleMismatch::Name { .. })) = trial.module_demands()
@@ -355,8 +356,8 @@ pub(crate) fn check_not_too_many_clients(runner: &Runner<'_>, too_many: Option<u
     Err(runner.halt(ReasonCode::BeyondClientMax, &reason))
 }
 
-/// A reason to distrust the survey if the server's speed had a trend over the blocks. `rates` and `processes` have one
-/// value per block.
+/// A reason to distrust the survey if the server's speed had a trend during calibration. `rates` and `processes` have
+/// one value per block (repetition of the calibration loads).
 fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let n = rates.len() as f64;
     let mean = mean(rates)?;
@@ -397,8 +398,8 @@ fn keeps_cpus_busy(levels: &[Level], name: &str) -> bool {
     levels.iter().any(|level| level.workload == name && is_busy(level))
 }
 
-/// Share of the server's CPUs that other programs used during calibration: the median over the levels. A median,
-/// because a program that ran during a single level should have no effect.
+/// Share of the server's CPUs that other programs used during calibration: the median over the levels, so that a
+/// program that ran during a single level has no effect.
 fn other_load(levels: &[Level]) -> f64 {
     let other_load = |level: &Level| Some((1.0 - level.cpu?.idle - level.utilization.measured?).max(0.0));
     let mut loads: Vec<f64> = levels.iter().filter_map(other_load).collect();

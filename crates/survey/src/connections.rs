@@ -8,9 +8,9 @@
 //!   because the other calls wait. The connections are opened slowly, so that the calls put little load on the server.
 //! - **Repetition**: if the server is slow for a moment, some calls remain unanswered. So a result counts only if two
 //!   measurements agree.
-//! - **The pool** is the set of connections that open loads may use; calls wait for one of them. Its size is a number
-//!   per CPU of the server or the user's choice, but at most the number of connections that the server serves at the
-//!   same time. Closed loads have at most as many clients as the pool has connections.
+//! - **The pool** is the set of connections that open loads may use; calls wait for one of them. Its size is the user's
+//!   choice or a number per CPU of the server, but at most the number of connections that the server serves at the same
+//!   time. Closed loads have at most as many clients as the pool has connections.
 
 use crate::bench::{IdleConnections, Pool};
 use crate::first_look::InitialMeasurement;
@@ -20,14 +20,14 @@ use brimful_core::Nanos;
 use brimful_core::quantity::count;
 use brimful_core::survey::Connections;
 
-/// Maximum number of clients of a closed load, and initial number of connections of a pool, per CPU of the server.
+/// Maximum number of clients of a closed load, and initial number of connections in the pool, per CPU of the server.
 const CLIENTS_PER_CPU: u64 = 32;
-/// Ratio of the size of a pool to the mean number of calls in progress when all CPUs are busy.
+/// Size of the connection pool, as a multiple of the mean number of calls in progress when all CPUs are busy.
 const POOL_MARGIN: f64 = 2.0;
-/// Maximum size of a pool that the survey chooses.
+/// Maximum size of a connection pool that the survey chooses itself.
 const LARGEST_POOL: u64 = 512;
-/// Mean time between the openings of two connections, as a multiple of the duration of a call. With 2, the calls keep
-/// about half of one CPU busy.
+/// Mean time between the openings of two connections, as a multiple of the duration of a call. With a value of 2, the
+/// calls keep about half of one CPU busy.
 const OPENING_INTERVAL: f64 = 2.0;
 /// Maximum duration over which the connections are opened. Some servers close idle connections after 2 s.
 const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
@@ -35,15 +35,15 @@ const LONGEST_OPENING: Nanos = Nanos::from_secs(2);
 const MIN_TIMEOUT: Nanos = Nanos::from_millis(500);
 /// Minimum timeout of a call in the measurement of connections, as a multiple of the duration of a single call.
 const TIMEOUT_IN_CALLS: f64 = 10.0;
-/// Maximum number of measurements, unless two results agree earlier.
+/// Maximum number of measurements of the number of connections. Fewer are made if two results agree.
 const MAX_MEASUREMENTS: usize = 3;
 
 /// The connections that the loads of the survey use.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnectionUse {
-    /// The connections as the document describes them.
+    /// The connections as the survey's document describes them.
     pub summary: Connections,
-    /// The pool of connections; `None` until it is chosen.
+    /// The connections that open loads may use; `None` until they are chosen.
     pool: Option<Pool>,
     /// Duration of a call without queueing, in seconds.
     call_s: f64,
@@ -75,7 +75,7 @@ pub(crate) fn choose_connections(runner: &mut Runner<'_>, first: &InitialMeasure
 }
 
 impl ConnectionUse {
-    /// Enlarges the pool if it is too small to keep all CPUs busy, for example because calls wait for another server.
+    /// Enlarges the pool if it is too small to keep all CPUs busy, for example because calls wait for a backend server.
     /// `capacity` is the number of calls per second that fully used CPUs would complete.
     pub fn widen_pool(&mut self, runner: &mut Runner<'_>, capacity: f64) -> Result<(), Halt> {
         let is_fixed = self.summary.served_at_once.is_some() || runner.setup.connections.limit != ConnectionLimit::Pool;
@@ -88,7 +88,7 @@ impl ConnectionUse {
         self.use_pool(runner, Some(self.limited_by_server(needed)))
     }
 
-    /// The maximum number of clients of a closed load. Each client uses one connection.
+    /// The maximum number of clients of a closed load, each of which uses one connection.
     pub fn max_clients(&self, setup: &Setup) -> u64 {
         let by_user = match setup.connections.limit {
             ConnectionLimit::AtMost(most) => most,
@@ -102,16 +102,17 @@ impl ConnectionUse {
         self.pool.filter(|pool| pool.size.is_some())
     }
 
-    /// The same connections without a limit, to measure the effect of the pool: each call that finds no idle connection
-    /// opens a new one. `None` if the user limits the connections, if each call opens its own connection anyway, or if
-    /// the server serves only some connections at the same time.
+    /// The same connections without the limit of the pool, to measure its effect: each call that finds no idle
+    /// connection opens a new one. `None` if the user limits the connections, if each call opens its own connection
+    /// anyway, or if the server serves only some connections at the same time.
     pub fn without_pool(&self, setup: &Setup) -> Option<Pool> {
         let is_limited = matches!(setup.connections.limit, ConnectionLimit::AtMost(_));
         let has_no_alternative = is_limited || self.summary.one_call_each || self.summary.served_at_once.is_some();
         self.pool().filter(|_| !has_no_alternative).map(|pool| Pool { size: None, ..pool })
     }
 
-    /// Whether this number of clients occupies all workers of a server that dedicates a worker to each connection.
+    /// Whether this number of clients occupies all workers of a server that dedicates a worker to each connection;
+    /// false on any other server.
     pub fn are_all_used_by(&self, clients: u64) -> bool {
         self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
@@ -134,8 +135,8 @@ impl ConnectionUse {
     fn measure_served_at_once(&self, runner: &mut Runner<'_>, number: u64) -> Result<Option<u64>, Halt> {
         let timeout = self.timeout();
         let hold = if self.summary.closed_by_server {
-            // The server closes connections after each call. So only the number of connections that it accepts at once
-            // can be measured.
+            // The server closes connections after each call. So only the number of connections that it accepts at the
+            // same time can be measured.
             let timeout = timeout + self.calls(number as f64);
             IdleConnections { connections: number, idle: 0, opening_time: Nanos::ZERO, timeout }
         } else {
@@ -161,8 +162,8 @@ impl ConnectionUse {
         Ok(results.into_iter().max().map(|served| served.max(1)))
     }
 
-    /// Makes all later loads use a pool of this size. With `None`, each call that finds no idle connection opens a new
-    /// one.
+    /// Makes all later loads use a pool of `size` connections. With `None`, each call that finds no idle connection
+    /// opens a new one.
     fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
         let opened_ahead =
             if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
@@ -179,8 +180,8 @@ impl ConnectionUse {
     }
 
     /// Measures how many connections to open before each load. TLS handshakes cost a server as much CPU time as many
-    /// calls, so they should happen before a level. The result is 0 if the server does not answer on a new connection
-    /// while other connections are open but idle: some servers first wait for a request on each open connection.
+    /// calls, so they should happen before a load is measured. The result is 0 if the server does not answer on a new
+    /// connection while other connections are idle: some servers first wait for a request on each open connection.
     fn measure_opened_ahead(&self, runner: &mut Runner<'_>, pool_size: Option<u64>) -> Result<u64, Halt> {
         if self.summary.one_call_each || self.summary.served_at_once.is_some() {
             return Ok(0);

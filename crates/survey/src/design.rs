@@ -1,4 +1,4 @@
-//! The design of calibration: the loads of a block, and their durations. All of it depends only on the setup and the
+//! The design of calibration: the loads of a block, and their durations. All of these depend only on the setup and the
 //! capacity, so that the duration of a survey can be estimated at its start.
 
 use crate::setup::{Setup, closed, times, with_load};
@@ -6,34 +6,33 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 use brimful_estimate::OfferedLoad;
 
-/// Levels of the mix in calibration, in percent of the capacity.
+/// Rates of the open loads of calibration, in percent of the capacity.
 const LEVELS: [u32; 4] = [10, 20, 40, 60];
-/// The lowest level of calibration, in percent of the capacity.
+/// Rate of the lightest open load of calibration, in percent of the capacity.
 pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
-/// Duration of a step (one load of calibration) with an open load, without its warm-up, in units of
-/// [`Setup::level_duration`].
+/// Duration of an open load of calibration, without its warm-up, in units of [`Setup::level_duration`].
 const LEVEL_STEP: f64 = 0.1;
-/// Duration of a step with closed-loop clients, without its warm-up, in units of [`Setup::level_duration`].
+/// Duration of a closed load of calibration, without its warm-up, in units of [`Setup::level_duration`].
 const CLIENTS_STEP: f64 = 0.05;
-/// Minimum duration of a step, without its warm-up.
+/// Minimum duration of a load of calibration, without its warm-up.
 const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
 /// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last responses.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
-/// Duration of the warm-up at the start of each step, in units of [`Setup::level_duration`]. After a pause, the host
-/// takes some tenths of a second to reach its sustained speed under load.
+/// Duration of the warm-up at the start of each calibration load, in units of [`Setup::level_duration`]. After a pause,
+/// the host takes some tenths of a second to reach its sustained speed under load.
 const WARM_UP: f64 = 0.075;
 /// Maximum duration of the warm-up.
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
-/// Minimum number of calls in a step; with closed-loop clients, per client. A step is extended for these calls to at
-/// most [`LONGEST_STEP`].
+/// Minimum number of calls in a load of calibration; in a closed load, per client. A load is extended to at most
+/// [`LONGEST_STEP`] for these calls.
 const CALLS: f64 = 12.0;
-/// Maximum duration to which a step is extended for its minimum number of calls.
+/// Maximum duration to which a load of calibration is extended for its minimum number of calls.
 const LONGEST_STEP: Nanos = Nanos::from_secs(1);
-/// Duration of an anchor (a short load that measures the host's speed), in units of a step with closed-loop clients.
+/// Duration of an anchor (a short load that measures the host's speed), in units of a closed load of calibration.
 const ANCHOR: f64 = 2.5;
-/// Minimum number of blocks of a thorough survey. Other surveys have one block less.
+/// Minimum number of blocks (repetitions of the calibration loads) in a thorough survey. Other surveys have one less.
 const MIN_BLOCKS: usize = 6;
-/// Maximum number of blocks of a thorough survey. Other surveys have one block less.
+/// Maximum number of blocks (repetitions of the calibration loads) in a thorough survey. Other surveys have one less.
 const MAX_BLOCKS: usize = 7;
 
 /// One load of calibration, and the pause after it.
@@ -54,7 +53,7 @@ impl LoadStep {
     }
 }
 
-/// The minimum and the maximum number of blocks of calibration.
+/// The minimum and the maximum number of blocks (repetitions of the calibration loads).
 pub(crate) fn blocks(setup: &Setup) -> [usize; 2] {
     [MIN_BLOCKS, MAX_BLOCKS].map(|blocks| blocks - usize::from(!setup.thorough))
 }
@@ -69,9 +68,9 @@ pub(crate) struct BlockDesign<'a> {
 }
 
 impl BlockDesign<'_> {
-    /// The loads of a block. Closed loads have at most `clients` clients.
+    /// The loads of a block, in a fixed order. Closed loads have at most `clients` clients.
     pub fn offered_loads(&self, clients: u64) -> Vec<OfferedLoad> {
-        // A single client measures the duration of a call without queueing.
+        // A closed load with a single client measures the duration of a call without queueing.
         let mut numbers = vec![1, 4, clients];
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
@@ -84,7 +83,7 @@ impl BlockDesign<'_> {
         places
     }
 
-    /// Plans the step of a load, for a server with a capacity of `capacity` calls per second.
+    /// Plans one load of calibration, for a server with a capacity of `capacity` calls per second.
     pub fn plan_load_step(&self, place: OfferedLoad, capacity: f64) -> LoadStep {
         let (workload, measured, load) = match place {
             OfferedLoad::Level(percent) => {
@@ -120,15 +119,15 @@ impl BlockDesign<'_> {
         times(CLIENTS_STEP, self.setup.level_duration).max(SHORTEST_STEP).max(calls)
     }
 
-    /// The rate that corresponds to a level of 100 %: the capacity, or less if this client cannot offer the highest
-    /// level.
+    /// The capacity, or a lower rate if this client could not offer the highest rate of calibration. The rates of the
+    /// open loads are percentages of it.
     fn offerable(&self, capacity: f64) -> f64 {
         let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
         self.client_limit.map_or(capacity, |limit| capacity.min(limit / highest))
     }
 }
 
-/// Duration at the start of each step that is not measured.
+/// Duration of the warm-up at the start of each calibration load, which is not measured.
 pub(crate) fn warm_up(setup: &Setup) -> Nanos {
     times(WARM_UP, setup.level_duration).min(LONGEST_WARM_UP)
 }
@@ -141,8 +140,8 @@ pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nan
 }
 
 /// The number of clients after `clients` in the search for the capacity: four times as many, then half of `max`, then
-/// `max`. So the last step at least doubles the number, which `SATURATED_GAIN` requires. After `max`, the result
-/// exceeds `max`.
+/// `max`. So the last two numbers differ by at least a factor of two, as `SATURATED_GAIN` requires. After `max`, the
+/// result exceeds `max`, which ends the search.
 pub(crate) fn next_clients(clients: u64, max: u64) -> u64 {
     let half = max / 2;
     if clients >= max {

@@ -14,7 +14,7 @@ use brimful_core::survey::{Comparison, Demand, Overload, RateUnderObjective, SCH
 use brimful_estimate::ServerFit;
 use brimful_target::ReferenceCpuTimes;
 
-/// The results of each phase. Phases that did not finish have default values.
+/// The results of each phase of a survey. Phases that did not finish have default values.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// The connections that the loads use.
@@ -25,15 +25,15 @@ pub(crate) struct Findings {
     pub idle: IdleServer,
     /// The fitted model, and other results of calibration.
     pub calibration: Option<Calibration>,
-    /// The predictions of the held-out levels and of the capacity.
+    /// The predictions of the load levels that are measured after calibration, and of the capacity.
     pub predictions: Option<Predictions>,
     /// The measured capacity.
     pub saturation: Option<Saturation>,
-    /// The highest rates that meet the objectives.
+    /// For each objective, the highest rate at which the server meets it.
     pub objectives: Vec<RateUnderObjective>,
-    /// The measurement beyond the capacity, with and without a connection pool.
+    /// The throughput of the overloaded server, with and without a connection pool.
     pub overload: Option<Overload>,
-    /// The effect of a change of the server.
+    /// The predicted and measured effect of a change of the server.
     pub what_if: Option<WhatIf>,
 }
 
@@ -107,7 +107,8 @@ fn saturation_rate(findings: &Findings) -> Comparison {
     comparison.with_host_prediction(predicted.zip(host_speed).map(|(rate, speed)| rate * speed))
 }
 
-/// The demands at the CPUs. If another station is the bottleneck, they are followed by the demands at that station.
+/// The service demands at the CPUs. If another station is the bottleneck, they are followed by the demands at that
+/// station.
 fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     let truth = findings.saturation.as_ref().and_then(|saturation| saturation.reference_cpu_times.as_ref());
     let mut at_cpus = Vec::new();
@@ -132,8 +133,8 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
     at_cpus
 }
 
-/// The CPU time per call of a class that the reference server itself reported for the saturation level, in seconds. It
-/// is independent of the fit. A saturated server is never idle, so the demand excludes the cost of waking up.
+/// The CPU time per call of a class, in seconds, as the reference server itself reported it for the measurement of the
+/// capacity. It is independent of the fit. A saturated server is never idle, so it excludes the cost of waking up.
 fn true_demand(before: &ReferenceCpuTimes, after: &ReferenceCpuTimes, class: &str) -> Option<f64> {
     let after = after.classes.get(class)?;
     let (requests, cpu_s) = before.classes.get(class).map_or((0, 0.0), |before| (before.requests, before.cpu_s));

@@ -1,8 +1,8 @@
 //! Estimates the duration of a survey at its start. Only the throughput of a single client is known at that time.
 //!
-//! The estimate is the sum of the durations of all steps. It assumes that all CPUs of the server serve clients at the
-//! same time, that calibration needs the mean of the minimum and the maximum number of blocks, and that no level is
-//! repeated.
+//! The estimate is the sum of the durations of all runs. It assumes that all CPUs of the server serve clients at the
+//! same time, that calibration repeats its loads the mean of the minimum and the maximum number of times, and that no
+//! disturbed run is repeated.
 
 use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
@@ -21,7 +21,7 @@ use brimful_run::client_limit;
 /// start, and to merge the results.
 const SHARDS_SET_UP: Nanos = Nanos::from_millis(1800);
 
-/// A number of runs, and the total duration of their loads and of the pauses after them.
+/// A number of runs, and the total duration of their loads and pauses.
 #[derive(Clone, Copy, Default)]
 struct Runs {
     number: f64,
@@ -34,7 +34,7 @@ impl Runs {
         self.total += duration;
     }
 
-    /// The duration of all runs, repeated `repetitions` times, with `set_up` in addition for each run.
+    /// The duration of all runs, repeated `repetitions` times. Each run takes the additional time `set_up`.
     fn duration(self, repetitions: f64, set_up: Nanos) -> Nanos {
         times(repetitions, self.total + times(self.number, set_up))
     }
@@ -69,8 +69,7 @@ pub(crate) fn estimated_duration(
         + levels(setup, &search, change).duration(1.0, set_up)
 }
 
-/// The estimated search for the capacity: its runs, and the number of clients and the capacity that it is assumed to
-/// find.
+/// The estimated search for the capacity: its runs, the largest number of clients, and the assumed capacity.
 struct Search {
     runs: Runs,
     clients: u64,
@@ -93,7 +92,7 @@ fn capacity_search(design: BlockDesign<'_>, max_clients: u64, first_rate: f64) -
     }
 }
 
-/// The runs that the survey makes after calibration, such as those of the levels: their number and total duration.
+/// The runs after calibration, such as those of the predicted load levels: their number and total duration.
 fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     let level_duration = setup.level_duration;
     let anchor = anchor_duration(setup, search.clients, search.capacity);

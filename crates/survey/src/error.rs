@@ -6,7 +6,7 @@ pub enum SurveyError {
     /// A run of the load generator failed.
     #[error(transparent)]
     Run(#[from] brimful_run::RunError),
-    /// A survey of this server with these options is not possible or would not be meaningful.
+    /// A survey of this server with these options is not possible, or would have no meaning.
     #[error("{0}")]
     NotSurveyable(String),
     /// The server's processes cannot be monitored, pinned to CPUs, or limited.
@@ -15,10 +15,10 @@ pub enum SurveyError {
     /// No model can be fitted to the measurements.
     #[error("no model fits the measurements: {0}")]
     Estimate(#[from] brimful_estimate::EstimateError),
-    /// An objective of the user cannot be judged.
+    /// A run cannot be judged by an objective of the user.
     #[error(transparent)]
     Objective(#[from] brimful_stats::ObjectiveError),
-    /// The guardian cannot be started: the process that undoes changes of the server if the survey is killed.
+    /// The guardian cannot be started: a process that restores the server's CPUs if the survey is killed.
     #[error(
         "cannot start the process that moves the server back to its CPUs if the survey is killed: {0}; leave out \
          --server-cpus, or raise the limit on processes (`ulimit -u`)"

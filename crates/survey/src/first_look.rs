@@ -12,10 +12,10 @@ use brimful_core::quantity::count;
 use brimful_core::workload::RequestClass;
 use brimful_core::{Bytes, Nanos};
 
-/// Duration of the first measurement.
+/// Duration of the first measurement of the server.
 pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
 
-/// The results of the first measurement.
+/// The results of the first measurement of the server, with a single client.
 #[derive(Debug)]
 pub(crate) struct InitialMeasurement {
     /// Calls completed per second.
@@ -55,7 +55,7 @@ pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasur
     Ok(InitialMeasurement { rate: trial.record.rates.completed, response, counts })
 }
 
-/// Ends the survey if no response is successful or expected by the workload.
+/// Ends the survey if no response is successful (2xx) or expected by the workload.
 fn check_first_answers(runner: &mut Runner<'_>, first: &Trial) -> Result<(), Halt> {
     let counts = &first.record.counts;
     let status = counts.status;
@@ -132,8 +132,8 @@ fn absolute_url(reference: &str, url: &str) -> String {
     }
 }
 
-/// The message for a server whose responses should not be surveyed: the reason, and what to do. `answer` is one of the
-/// responses, if there is one.
+/// The error message for a server whose responses should not be surveyed: the reason, and what to do. `answer` is one
+/// of the responses, if there is one.
 fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String {
     let all = status.s3xx + status.s4xx + status.s5xx;
     let kinds = [("3xx", status.s3xx), ("4xx", status.s4xx), ("5xx", status.s5xx)];
@@ -176,7 +176,7 @@ fn complaint(status: StatusCounts, answer: Option<&Answer>, url: &str) -> String
     }
 }
 
-/// What to do about a redirect to `location`.
+/// The advice for a redirect to `location`.
 fn redirect_advice(location: &str, answer: &Answer, url: &str) -> String {
     let without_slash = |url: &str| url.split('#').next().unwrap_or(url).trim_end_matches('/').to_owned();
     if without_slash(location) != without_slash(url) {

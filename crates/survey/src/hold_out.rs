@@ -1,4 +1,4 @@
-//! Measures the held-out levels. Each is predicted before it is measured, and the fit does not use it.
+//! Measures the held-out load levels: each is predicted before it is measured, and the fit does not use it.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;
@@ -11,14 +11,15 @@ use brimful_core::quantity::{self, count, percent};
 use brimful_core::survey::Role;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
-/// Minimum number of TLS handshakes per call that causes a note. A handshake costs the server as much CPU time as many
-/// calls.
+/// Number of TLS handshakes per call from which a note is written. A handshake costs the server as much CPU time as
+/// many calls.
 const HANDSHAKES: f64 = 0.002;
-/// Above this number of handshakes per call, every call is assumed to open its own connection on purpose, and no note
-/// is needed.
+/// With more handshakes per call than this, each call is assumed to open its own connection on purpose, and no note is
+/// needed.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
 
-/// Measures all held-out levels. Levels above `--max-load` are left out if this limit also applies after calibration.
+/// Measures all held-out load levels. Loads above `--max-load` are left out if this limit also applies after
+/// calibration.
 pub(crate) fn measure_held_out_levels(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -66,7 +67,7 @@ fn measure_held_out(
     runner.record_level(&trial, &level.workload, &context)
 }
 
-/// The response times that the model predicts for the level's own arrivals, at the measured speed of the host.
+/// The response times that the model predicts for the arrivals of this measurement, at the measured speed of the host.
 fn response_on_this_host(
     runner: &Runner<'_>,
     fit: &ServerFit,
@@ -81,8 +82,8 @@ fn response_on_this_host(
     Ok(fit.replay(level.rate, &mix, &course, &arrivals)?)
 }
 
-/// A note if TLS handshakes took place during a level, because the server closed connections. Connections are opened
-/// before a level, because the model does not describe the cost of handshakes.
+/// A note if TLS handshakes took place during a measurement, because the server closed connections. Connections are
+/// opened before each load, because the model does not describe the cost of handshakes.
 fn handshake_note(counts: &Counts) -> Option<String> {
     let per_call = counts.handshakes as f64 / counts.completed as f64;
     (HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {

@@ -1,5 +1,5 @@
-//! Judges a survey: whether it was completed, whether its levels were measured well, and whether its model predicted
-//! the later measurements. If the model's predictions are wrong, the measurements are still valid.
+//! Judges a survey: whether it was completed, whether its load levels were measured well, and whether its model
+//! predicted the later measurements. If the model's predictions are wrong, the measurements are still valid.
 
 use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
@@ -7,30 +7,31 @@ use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
 use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
-/// Tolerated error of predicted throughput and utilization. A model counts as useful within 5 to 10 % (Lazowska,
-/// Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
+/// Tolerated relative error of predicted throughput and utilization. A model is considered useful within 5 to 10 %
+/// (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
 const THROUGHPUT: f64 = 0.1;
-/// Tolerated error of predicted mean response times. A model counts as useful within 10 to 30 % (same source).
+/// Tolerated relative error of predicted mean response times. A model is considered useful within 10 to 30 % (Lazowska,
+/// Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
 const RESPONSE: f64 = 0.3;
-/// If the host's speed caused an error of more than this share, the verdict states how much.
+/// If the host's speed caused an error of more than this share, the verdict states the size of that error.
 const NOTABLE: f64 = 0.05;
 
-/// Share of the saturation rate above which small errors of a demand cause large errors of the mean response time:
-/// about 7 times as large at 85 %, and 10 times as large at 90 %. Above it, a mean response time refutes the model only
-/// if it is outside of the range that the prediction interval permits.
+/// Share of the saturation rate above which small errors of a service demand cause large errors of the mean response
+/// time: about 7 times as large at 85 %, and 10 times as large at 90 %. Above it, a mean response time refutes the
+/// model only if it is outside of the range that the prediction interval permits.
 const SENSITIVE: f64 = 0.85;
 
-/// Minimum share of idle CPUs at saturation that the verdict mentions.
+/// Minimum share of idle CPUs, on the saturated server, that the verdict mentions.
 const IDLE: f64 = 0.1;
-/// Minimum share of CPUs used by other programs at saturation that the verdict mentions.
+/// Minimum CPU usage of other programs, on the saturated server, that the verdict mentions.
 const OTHERS: f64 = 0.05;
 
-/// The verdict on the whole survey. `full` is the name of a saturated resource other than the CPUs, with the evidence;
-/// `None` if calibration found no such resource.
+/// The verdict on the whole survey. `full` names a saturated resource other than the CPUs, with the evidence; `None` if
+/// calibration found no such resource.
 pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, halt: Option<&Halt>) -> Verdict {
     let mut reasons: Vec<Reason> = halt.map(|halt| ended_early(halt, &log.step)).into_iter().collect();
     reasons.extend(log.doubts.iter().cloned());
-    // Do not repeat a reason for single levels if it already concerns the whole survey.
+    // Do not repeat a reason from single load levels if it already concerns the whole survey.
     let level_doubts = doubts(&log.levels).filter(|doubt| reasons.iter().all(|reason| reason.code != doubt.code));
     reasons.extend(level_doubts);
     // A measurement that cannot be trusted cannot refute a model.
@@ -54,8 +55,8 @@ fn ended_early(halt: &Halt, step: &str) -> Reason {
     }
 }
 
-/// A reason to distrust the survey because of its levels. A few doubtful levels are only marked. The survey cannot be
-/// trusted if the level that measures the capacity is doubtful, or if more than a quarter of all levels are.
+/// A reason to distrust the survey because of invalid measurements of load levels. A few of them are only marked. The
+/// survey is invalid if the measurement of the capacity is, or if more than a quarter of all levels are.
 fn doubts(levels: &[Level]) -> Option<Reason> {
     let doubtful: Vec<&Level> = levels.iter().filter(|level| !level.verdict.valid).collect();
     let capacity = doubtful.iter().find(|level| measures_capacity(level));
@@ -80,7 +81,7 @@ struct Tolerance {
     most: f64,
 }
 
-/// A prediction that is refuted by the measurement.
+/// A prediction that the measurement refutes.
 #[derive(Clone, Copy)]
 struct Miss {
     predicted: f64,
@@ -90,7 +91,7 @@ struct Miss {
 }
 
 impl Miss {
-    /// Returns a miss if the measurement refutes the prediction: if it lies outside of the prediction interval with
+    /// Returns a miss if the measurement refutes the prediction: if it is outside of the prediction interval with
     /// doubled width, limited by the tolerance. The part of the error that the host's speed caused is not counted.
     /// `host_uncertainty` is the uncertainty of that part, relative to the measurement.
     fn from_comparison(comparison: Comparison, tolerance: Tolerance, host_uncertainty: f64) -> Option<Miss> {
@@ -110,8 +111,8 @@ impl Miss {
 
 fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>) -> Option<Reason> {
     let closed = levels.iter().find(|level| measures_capacity(level));
-    // If the host's speed changed during the measurement, its mean may be anywhere between the speed before and the
-    // speed after the measurement.
+    // If the host's speed changed during the measurement, its mean is somewhere between the speed before and the speed
+    // after the measurement.
     let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
     let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
     let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;
@@ -137,7 +138,7 @@ fn without_host(comparison: Comparison, model_error: f64) -> String {
     }
 }
 
-/// A clause about the cause of the saturation, if other programs or another resource than the CPUs contributed to it.
+/// A clause about the cause of the saturation, if other programs or a resource other than the CPUs contributed to it.
 fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
@@ -155,7 +156,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
-/// The reason with the largest error of a held-out level that refutes the model; `None` if no level refutes it.
+/// The reason with the largest error of a predicted load level that refutes the model; `None` if no level refutes it.
 fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
@@ -183,9 +184,9 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
     Some(Reason { code: ReasonCode::ModelRefuted, message })
 }
 
-/// A predicted metric of a level, with its measurement.
+/// A predicted metric of a load level, with its measurement.
 struct Figure {
-    /// The subject and verb of the message's clause, such as «calls take on average». The value follows.
+    /// Subject and verb of the message's clause, such as «calls take on average». The message continues with the value.
     phrase: &'static str,
     kind: Kind,
     comparison: Comparison,

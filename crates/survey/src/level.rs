@@ -1,4 +1,5 @@
-//! Converts a measured load to a level of the survey's document, with predictions and measurements side by side.
+//! Converts the measurement of a load level (a load at some share of the capacity) to a level of the survey's document,
+//! with predictions and measurements side by side.
 
 use crate::trial::Trial;
 use brimful_core::moments::Moments;
@@ -11,49 +12,49 @@ use brimful_estimate::{PredictedMeasurement, PredictedValue, Prediction, Respons
 /// Minimum number of throughput samples for a confidence interval.
 const MIN_SAMPLES: u64 = 3;
 
-/// The host's speed during a level, relative to its speed during calibration.
+/// The host's speed during the measurement of a load level, relative to its speed during calibration.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostSpeed {
-    /// Mean of the speeds before and after the level. If only one of them is known, that speed; `None` if neither is.
+    /// Mean of the speeds before and after the measurement. If only one speed is known, that speed; `None` if none is.
     pub mean: Option<f64>,
-    /// The speed after the level minus the speed before; `None` unless both are known.
+    /// The speed after the measurement minus the speed before it; `None` unless both are known.
     pub change: Option<f64>,
 }
 
-/// Facts about a level that are not in its Record.
+/// Facts about a measured load level that are not in its Record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelContext<'a> {
-    /// Purpose of the level: calibration, test of the model, or measurement past saturation.
+    /// Purpose of the measurement: calibration, test of the model, or measurement past saturation.
     pub role: Role,
     /// Name of the workload in the document, such as `mix`.
     pub workload: &'a str,
-    /// The saturation rate, in calls per second. The level's load is relative to this rate.
+    /// The saturation rate, in calls per second. In the document, loads are shares of this rate.
     pub saturation: f64,
     /// Prediction for a host with constant speed; `None` without a prediction.
     pub predicted: Option<&'a Prediction>,
     /// Prediction for a host whose speed varies as during calibration; `None` without such a prediction.
     pub expected: Option<&'a PredictedMeasurement>,
-    /// Speed of the host while the level was measured, and its effect on response times.
+    /// Speed of the host during the measurement, and its effect on response times.
     pub host_conditions: HostConditions,
 }
 
-/// Speed of the host while a level was measured, and its effect on response times.
+/// Speed of the host during the measurement of a load level, and its effect on response times.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HostConditions {
-    /// Speed of the host, measured with anchors before and after the level.
+    /// Speed of the host, measured with anchors (short loads) before and after the load level.
     pub speed: HostSpeed,
-    /// Response times that the model predicts for the level's own arrivals, at the measured speed of the host.
+    /// Response times that the model predicts for the arrivals of this measurement, at the measured speed of the host.
     pub response: Option<ResponseSummary>,
 }
 
 impl<'a> LevelContext<'a> {
-    /// The context of a calibration level, which has no prediction.
+    /// The context of a load of calibration, which has no prediction.
     pub fn calibration(workload: &'a str, saturation: f64) -> LevelContext<'a> {
         let host_conditions = HostConditions::default();
         LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host_conditions }
     }
 
-    /// The context of a level past saturation.
+    /// The context of a load above the saturation rate.
     pub fn past_saturation(saturation: f64, predicted: &'a Prediction, speed: HostSpeed) -> LevelContext<'a> {
         LevelContext {
             role: Role::PastSaturation,
@@ -65,7 +66,7 @@ impl<'a> LevelContext<'a> {
         }
     }
 
-    /// Converts a trial of `workload` to a level. `servers` is the number of the server's CPUs.
+    /// Converts the measurement of `workload` to a level of the document. `servers` is the number of the server's CPUs.
     pub fn level(&self, trial: &Trial, workload: &Workload, servers: u32) -> Level {
         let record = &trial.record;
         let planned_rate = match workload.load {
@@ -77,7 +78,7 @@ impl<'a> LevelContext<'a> {
             _ => None,
         };
         let mut reasons = trial.verdict(servers).reasons;
-        // An open load past saturation is expected to have failures, so they are no reason to distrust it.
+        // An open load above the saturation rate is expected to have failures, so they are no reason to distrust it.
         if self.role != Role::PastSaturation || clients.is_some() {
             reasons.extend(trial.failures());
         }
@@ -172,7 +173,7 @@ fn compare(expected: Option<PredictedValue>, predicted: Option<f64>, measured: O
     }
 }
 
-/// Merges the runs of each load over all blocks into one level.
+/// Merges the measurements of each calibration load in all blocks into one level.
 pub(crate) fn merge_by_load(runs: &[Level]) -> Vec<Level> {
     let is_same_place = |a: &Level, b: &Level| {
         a.workload == b.workload && (a.clients.is_some() || (a.fraction - b.fraction).abs() < 1e-6)
@@ -187,8 +188,8 @@ pub(crate) fn merge_by_load(runs: &[Level]) -> Vec<Level> {
     places.iter().map(|runs| pool(runs)).collect()
 }
 
-/// Merges the runs of one load into one level. Shares and rates are means weighted by time, and response times are
-/// means weighted by calls.
+/// Merges the measurements of one load into one level. Shares and rates are means weighted by time, and response times
+/// are means weighted by calls.
 fn pool(runs: &[&Level]) -> Level {
     let by_time = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &|run| run.window_s, figure);
     let by_calls = |figure: &dyn Fn(&Level) -> Option<f64>| weighted_mean(runs, &completed_calls, figure);

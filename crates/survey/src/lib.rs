@@ -1,6 +1,6 @@
 //! Surveys a server: measures the maximum rate of this client, calibrates the server, fits a queueing model, and
-//! predicts levels that are measured only afterwards (Menascé et al. 1999; the client's limit as in Banga & Druschel
-//! 1997, §4.3).
+//! predicts load levels that are measured only afterwards (Menascé et al. 1999; the client's limit as in Banga &
+//! Druschel 1997, §4.3).
 //!
 //! [`survey`] is the entry point. `method.rs` has the sequence of the survey's phases. The method accesses servers only
 //! through the trait `Bench`, which the tests implement with a simulated server.

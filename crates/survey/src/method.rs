@@ -1,6 +1,7 @@
 //! The method of a survey: the sequence of its phases. It warms the server up, measures the client's maximum rate,
-//! calibrates the server, fits a model and announces all predictions. Only then does it measure the predicted levels.
-//! Each phase is a function in a separate file. The method uses only a [`Bench`] to load the server and to wait.
+//! calibrates the server, fits a model and announces all predictions. Only then does it measure the predicted load
+//! levels. Each phase is a function in a separate file. The method uses only a [`Bench`] to load the server and to
+//! wait.
 
 use crate::SurveyError;
 use crate::baseline::{find_client_limit, watch_idle};
@@ -21,11 +22,11 @@ use crate::warm_server_up::warm_server_up;
 use crate::what_if::{measure_change, rehearse_change};
 use brimful_core::survey::Survey;
 
-/// Surveys a server. Once the first level is measured, the result is always a document. If the survey ended early, the
-/// document states why.
+/// Surveys a server. Once the first load level is measured, the result is always a document. If the survey ended early,
+/// the document states why.
 ///
 /// # Errors
-/// [`SurveyError`] if the survey fails before the first level is measured.
+/// [`SurveyError`] if the survey fails before the first load level is measured.
 pub(crate) fn run_survey(
     setup: &Setup,
     bench: &mut dyn Bench,

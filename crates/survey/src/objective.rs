@@ -1,6 +1,6 @@
-//! Finds the highest rate that meets an objective, such as «99 % of all calls take less than 50 ms». The rate is
-//! predicted first, and then measured by a search that starts at the prediction. The search offers slices, which are
-//! short loads. The rate of each slice depends on the results of the earlier slices
+//! Finds the highest rate that meets a performance objective, such as «99 % of all calls take less than 50 ms». The
+//! rate is predicted first, and then measured by a search that starts at the prediction. The search offers slices,
+//! which are short loads. The rate of each slice depends on the results of the earlier slices
 //! ([`brimful_estimate::rate_search`]).
 //!
 //! An objective must be met in the long run, with all speeds of the host. So slices on a slow host are used too. Only
@@ -27,37 +27,41 @@ pub(crate) fn default_objective() -> SloSpec {
     SloSpec::Relative { measure: Measure::Percentile { class: None, percent: 99.0 }, factor: 10.0 }
 }
 
-/// Duration of a slice (a short load of a search), in units of `--level`.
+/// Duration of a slice (a short load of the search for a rate), in units of `--level`.
 const SLICE: f64 = 0.4;
-/// Maximum total duration of all slices, in units of `--level`.
+/// Maximum total duration of all slices (short loads of a search), in units of `--level`.
 const BUDGET: f64 = 10.0;
-/// Minimum number of calls in a slice. A slice is extended for these calls to at most [`LONGEST_SLICE`].
+/// Minimum number of calls in a slice (a short load of a search). A slice is extended for these calls to at most
+/// [`LONGEST_SLICE`].
 const SLICE_CALLS: f64 = 200.0;
-/// Maximum duration to which a slice is extended.
+/// Maximum duration to which a slice (a short load of a search) is extended.
 const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
-/// The search ends when the relative half width of the rate's interval is at most this.
+/// The search ends when the half width of the rate's 90 % interval is at most this share of the rate.
 const PRECISION: f64 = 0.03;
-/// Minimum number of slices of a search.
+/// Minimum number of slices (short loads) in a search.
 const MIN_SLICES: usize = 10;
-/// Maximum relative half width of the rate's interval for a result. With a wider interval, the outcome is undecided.
+/// Maximum half width of the rate's 90 % interval, as a share of the rate. With a wider interval, the outcome is
+/// undecided.
 const DECIDED: f64 = 0.3;
-/// Maximum number of slices that are not used because the load generator was the limit. After more, the search ends.
+/// Maximum number of slices that are not used because the load generator was the limit. After more of them, the search
+/// ends.
 const MAX_UNUSED: usize = 3;
 /// Lowest rate of the search, as a share of the capacity. The highest rate is the capacity itself: above it, response
-/// times grow without limit in the long run, although a short slice may not show this.
+/// times grow without limit in the long run, although a short load may not show this.
 const LOWEST: f64 = 0.01;
-/// If the rate is at least this share of the capacity, the objective counts as met at all rates up to the capacity.
+/// If the highest rate that meets the objective is at least this share of the capacity, the objective is considered met
+/// at all rates up to the capacity.
 const UP_TO_CAPACITY: f64 = 0.97;
-/// Minimum duration of a slice, as a multiple of the response time limit, because a queue needs time to reach this
-/// length. A slice is extended to at most [`LONGEST_SLICE`].
+/// Minimum duration of a slice, as a multiple of the response time limit, because a queue needs time to grow to this
+/// waiting time. A slice is extended to at most [`LONGEST_SLICE`].
 const SLICE_LIMITS: f64 = 10.0;
-/// Rate of the first slice if there is no prediction, as a share of the capacity.
+/// Rate of the first slice (short load) if there is no prediction, as a share of the capacity.
 const FIRST: f64 = 0.8;
-/// Mean response time of a slice without a completed call, as a multiple of the limit.
+/// Mean response time that is assumed for a slice without a completed call, as a multiple of the limit.
 const UNANSWERED: f64 = 1000.0;
 
-/// Predicts the highest rate for each objective. `ahead` is the time from the end of calibration to the start of the
-/// search.
+/// Predicts the highest rate that meets each objective. `ahead` is the time from the end of calibration to the start of
+/// the search.
 pub(crate) fn predict_objectives(
     runner: &Runner<'_>,
     calibration: &Calibration,
@@ -79,7 +83,7 @@ fn predict_objective(
         SloSpec::Absolute(slo) => Some(slo.clone()),
         SloSpec::Relative { .. } => light_load.map(|figure| spec.resolve(figure)),
     };
-    // The metric at light load is unknown only if too many calls failed. Then light load misses the objective.
+    // The metric is unknown only if too many calls failed. Then the server misses the objective even at light load.
     let is_missed = |slo: &Slo| light_load.map_or(!light.is_empty(), |figure| figure >= slo.limit);
     let is_missed_at_light_load = slo.as_ref().is_some_and(is_missed);
     let searched = slo.as_ref().filter(|_| !is_missed_at_light_load);
@@ -87,7 +91,7 @@ fn predict_objective(
     Ok(PredictedObjective { spec: spec.clone(), slo, light_load, is_missed_at_light_load, rate })
 }
 
-/// Predicts the highest rate that meets an objective. `None` for an objective about failed calls.
+/// Predicts the highest rate that meets an objective. `None` for an objective that limits the share of failed calls.
 fn predict_rate(
     runner: &Runner<'_>,
     calibration: &Calibration,
@@ -119,7 +123,7 @@ fn predict_rate(
     }
 }
 
-/// What an objective limits: the share of calls that exceed a limit or fail, or the mean response time.
+/// The measure that an objective limits: the share of calls that exceed a limit or fail, or the mean response time.
 fn limited_figure(slo: &Slo) -> LimitedMeasure {
     match slo.measure {
         Measure::Percentile { percent, .. } => LimitedMeasure::Share(1.0 - percent / 100.0),
@@ -128,7 +132,7 @@ fn limited_figure(slo: &Slo) -> LimitedMeasure {
     }
 }
 
-/// The results of objectives whose rates are predicted but not measured.
+/// The results of objectives if their rates are predicted but not measured.
 pub(crate) fn predicted_only(predicted: &[PredictedObjective]) -> Vec<RateUnderObjective> {
     predicted.iter().map(|objective| result(objective, None, &[])).collect()
 }
@@ -169,8 +173,8 @@ fn result(
     }
 }
 
-/// Measures the highest rate for each objective. `capacity` is the server's capacity in calls per second. `results` is
-/// updated after each slice, so that an interrupted search keeps its results.
+/// Measures the highest rate that meets each objective. `capacity` is the server's capacity in calls per second.
+/// `results` is updated after each slice (short load), so that an interrupted search keeps its results.
 pub(crate) fn search_rates(
     runner: &mut Runner<'_>,
     predicted: &[PredictedObjective],
@@ -211,20 +215,21 @@ pub(crate) fn search_rates(
     Ok(())
 }
 
-/// The rate of the next slice: it is chosen for the search with the widest interval. `None` if all searches are
-/// finished.
+/// The rate of the next slice (short load), which the search with the widest interval chooses. `None` if all searches
+/// are finished.
 fn next_rate(searches: &[Search<'_>]) -> Option<f64> {
     let open = searches.iter().filter(|search| search.is_open());
     let widest = open.max_by(|a, b| a.width().total_cmp(&b.width()))?;
     Some(widest.next_rate())
 }
 
-/// Estimated number of slices of a search. Most searches end before the maximum total duration.
+/// Estimated number of slices (short loads) of a search. Most searches end before the maximum total duration.
 pub(crate) fn expected_slices(setup: &Setup) -> usize {
     if setup.objectives.is_empty() { 0 } else { MIN_SLICES + (BUDGET / SLICE) as usize / 3 }
 }
 
-/// The duration of a slice at this rate. `limit_s` is the longest response time limit of the objectives, in seconds.
+/// The duration of a slice (short load) at this rate. `limit_s` is the longest response time limit of the objectives,
+/// in seconds.
 pub(crate) fn slice_duration(setup: &Setup, rate: f64, limit_s: f64) -> Nanos {
     let wanted = (SLICE_CALLS / rate.max(1e-9)).max(SLICE_LIMITS * limit_s);
     times(SLICE, setup.level_duration).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
@@ -242,7 +247,8 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Begins a search. `None` if the objective has no absolute limit, or if light load misses it.
+    /// Begins a search. `None` if the objective has no absolute limit, or if the server misses the objective at light
+    /// load.
     fn new(index: usize, objective: &'a PredictedObjective, capacity: f64) -> Option<Search<'a>> {
         let slo = objective.slo.as_ref().filter(|_| !objective.is_missed_at_light_load)?;
         let first_rate = objective.rate.map_or(FIRST * capacity, |rate| rate.median);
@@ -250,12 +256,12 @@ impl<'a> Search<'a> {
         Some(Search { index, objective, slo, posterior, first_rate, slices: Vec::new() })
     }
 
-    /// The response time limit in seconds; `None` for an objective about failed calls.
+    /// The response time limit in seconds; `None` if the objective limits the share of failed calls.
     fn time_limit_s(&self) -> Option<f64> {
         (!matches!(self.slo.measure, Measure::ErrorShare { .. })).then_some(self.slo.limit)
     }
 
-    /// Whether the search needs more slices.
+    /// Whether the search needs more slices (short loads).
     fn is_open(&self) -> bool {
         self.slices.len() < MIN_SLICES || self.width() > PRECISION
     }
@@ -282,7 +288,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The sentence of the headline about an objective.
+/// The sentence about an objective in the survey's main result.
 pub(crate) fn sentence(result: &RateUnderObjective) -> Option<String> {
     let slo: Slo = result.objective.parse().ok()?;
     let of_class = slo.measure.class().map_or(String::new(), |name| format!(" of class {name}"));

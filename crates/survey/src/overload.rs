@@ -2,7 +2,7 @@
 //!
 //! The number of connections may determine how many calls an overloaded server completes. With a pool, calls wait in
 //! the client for one of a few connections. Without a pool, each call that finds no idle connection opens a new one, so
-//! an overloaded server must also accept thousands of connections. Some servers lose much of their capacity then. Both
+//! an overloaded server must also accept thousands of connections. Some servers then lose much of their capacity. Both
 //! policies are measured at the same offered rate.
 
 use crate::baseline::ClientLimit;
@@ -18,16 +18,17 @@ use brimful_core::survey::Overload;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate};
 
-/// Offered rate at which both connection policies are measured, as a multiple of the capacity.
+/// Offered rate at which the server is measured with and without a connection pool, as a multiple of the capacity.
 const OVERLOAD: f64 = 1.3;
-/// Offered rate of the additional level of a thorough survey, as a multiple of the capacity.
+/// Offered rate of the additional overload in a thorough survey, as a multiple of the capacity.
 const SLIGHT_OVERLOAD: f64 = 1.1;
-/// A level past saturation ends when about this many calls wait. It lasts at least 1 s, and at most half of `--level`.
+/// Number of waiting calls at which a load above the capacity should end. It lasts at least 1 s, and at most half of
+/// `--level`.
 const MAX_BACKLOG: f64 = 1000.0;
 
-/// Measures the levels past saturation. The capacity must be measured before, because an overloaded server might
-/// disturb that measurement. Returns the throughput with both connection policies; `None` if only one policy was
-/// measured.
+/// Measures the server at loads above its capacity. The capacity must be measured before, because an overloaded server
+/// might disturb that measurement. Returns the throughput with and without a connection pool; `None` if only one of
+/// them was measured.
 pub(crate) fn measure_overload(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -60,15 +61,15 @@ pub(crate) fn measure_overload(
     Ok(overload)
 }
 
-/// Duration of a level past saturation. Its load exceeds the capacity by `excess` calls per second.
+/// Duration of a load that exceeds the capacity by `excess` calls per second.
 fn overload_duration(excess: f64, level_duration: Nanos) -> Nanos {
     Nanos::from_secs_f64((MAX_BACKLOG / excess).max(1.0).min(0.5 * level_duration.as_secs_f64()))
 }
 
-/// Durations of all levels past saturation, for a server with a capacity of `capacity` calls per second.
+/// Durations of all loads above the capacity, for a server with a capacity of `capacity` calls per second.
 pub(crate) fn overload_durations(setup: &Setup, capacity: f64) -> impl Iterator<Item = Nanos> {
     let duration = move |fraction: f64| overload_duration((fraction - 1.0) * capacity, setup.level_duration);
-    // The comparison of connection policies needs two more levels.
+    // The comparison of loads with and without a connection pool needs two more runs.
     fractions(setup).iter().chain(&[OVERLOAD; 2]).map(move |fraction| duration(*fraction))
 }
 
@@ -76,8 +77,9 @@ fn fractions(setup: &Setup) -> &'static [f64] {
     if setup.thorough { &[SLIGHT_OVERLOAD, OVERLOAD] } else { &[OVERLOAD] }
 }
 
-/// Compares the connection policies at the load of `pooled`, which was measured with the pool. Measures the load
-/// without the pool, and then with the pool again, so that a change of the host's speed affects both policies equally.
+/// Compares the throughput with and without a connection pool. `pooled` was measured with the pool. The load is
+/// repeated without the pool, and then with the pool again, so that a drift of the host's speed affects both policies
+/// equally.
 fn compare_policies(
     runner: &mut Runner<'_>,
     workload: &Workload,

@@ -5,33 +5,33 @@ use brimful_core::{Nanos, Slo, SloSpec};
 use brimful_estimate::{PredictedMeasurement, PredictedValue, Prediction};
 use std::fmt;
 
-/// All predictions of a survey, and the times for which they are made.
+/// All predictions of a survey, and the durations of the measurements that will test them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Predictions {
     /// Predicted saturation rate, in calls per second.
     pub saturation: f64,
     /// Predicted saturation rate with its prediction interval, for a host whose speed varies as during calibration.
     pub saturation_interval: Option<PredictedValue>,
-    /// Duration of the level that will measure the saturation rate.
+    /// Duration of the load that will measure the saturation rate.
     pub saturation_level_duration: Nanos,
-    /// The predictions of the held-out levels.
+    /// The predictions of the load levels that will be measured after calibration.
     pub levels: Vec<PredictedLevel>,
-    /// Time from the end of calibration to the end of the last level, which measures the saturation rate.
+    /// Time from the end of calibration to the end of the measurement of the saturation rate, which is the last one.
     pub levels_last: Nanos,
     /// The predicted highest rates that meet the objectives.
     pub objectives: Vec<PredictedObjective>,
 }
 
-/// The prediction of a held-out level.
+/// The prediction of a load level that is measured after calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedLevel {
-    /// Name of the level in the document: `mix`, `unseen mix` or `bursts`.
+    /// Name of the workload in the document: `mix`, `unseen mix` or `bursts`.
     pub name: String,
-    /// The level's load, as a share of the saturation rate of its mix.
+    /// The offered rate, as a share of the saturation rate of the same mix.
     pub fraction: f64,
-    /// The level's rate, in calls per second.
+    /// The offered rate, in calls per second.
     pub rate: f64,
-    /// Duration for which the level will be measured.
+    /// Duration for which the load level will be measured.
     pub duration: Nanos,
     /// The workload that will be offered.
     pub workload: Workload,
@@ -41,7 +41,7 @@ pub struct PredictedLevel {
     pub expected: PredictedMeasurement,
 }
 
-/// An objective, its metric at light load, and the predicted highest rate that meets it.
+/// An objective, the value of its metric at light load, and the predicted highest rate that meets it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictedObjective {
     /// The objective as the user wrote it.
@@ -49,12 +49,12 @@ pub struct PredictedObjective {
     /// The objective with an absolute limit. `None` if the limit is relative to the value at light load, and that value
     /// is unknown.
     pub slo: Option<Slo>,
-    /// The metric at light load: a response time in seconds, or the share of failed calls.
+    /// The value of the objective's metric at light load: a response time in seconds, or the share of failed calls.
     pub light_load: Option<f64>,
-    /// Whether light load already misses the objective.
+    /// Whether the server misses the objective even at light load.
     pub is_missed_at_light_load: bool,
-    /// The predicted highest rate that meets the objective, in calls per second. `None` for an objective about failed
-    /// calls, which the model does not predict, and for an objective that light load misses.
+    /// The predicted highest rate that meets the objective, in calls per second. `None` if the objective limits the
+    /// share of failed calls, which the model does not predict, or if the server misses the objective at light load.
     pub rate: Option<PredictedValue>,
 }
 

@@ -1,4 +1,4 @@
-//! Computes the predictions of a survey, before any of the predicted levels is measured.
+//! Computes the predictions of a survey, before any of the predicted load levels is measured.
 
 use crate::SurveyError;
 use crate::bench::Bench;
@@ -14,21 +14,21 @@ use brimful_estimate::{MeasurementTime, ServerFit};
 
 /// Approximate time to compute the predictions.
 pub(crate) const PREDICTION_TIME: Nanos = Nanos::from_secs(1);
-/// The held-out levels of the mix: load as a share of the saturation rate, and duration in units of `--level`. Queues
-/// near saturation fluctuate slowly, so levels with a high load last longer.
+/// The load levels of the mix that test the predictions: rate as a share of the saturation rate, and duration in units
+/// of `--level`. Queues near saturation fluctuate slowly, so heavier loads last longer.
 const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
-/// The held-out levels of the mix in a thorough survey.
+/// The load levels of the mix that test the predictions in a thorough survey, like [`HELD_OUT`].
 const HELD_OUT_THOROUGH: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
-/// The held-out level of a mix that calibration did not measure: load as a share of this mix's saturation rate, and
-/// duration in units of `--level`.
+/// The load of a mix that calibration did not measure: rate as a share of this mix's saturation rate, and duration in
+/// units of `--level`.
 const UNSEEN: (f64, f64) = (0.6, 1.0);
-/// The held-out level of bursty arrivals: mean load as a share of the saturation rate, and duration in units of
-/// `--level`.
+/// The load with bursty arrivals that tests the predictions: mean rate as a share of the saturation rate, and duration
+/// in units of `--level`.
 const BURSTS: (f64, f64) = (0.5, 1.0);
 const BURSTS_NAME: &str = "bursts";
 /// Bursty arrivals: 1.6 times the mean rate for 200 ms on average, then 0.4 times the mean rate for 200 ms on average.
 pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
-/// Duration of the level that measures the saturation rate, in units of `--level`.
+/// Duration of the load that measures the saturation rate, in units of `--level`.
 const SATURATION: f64 = 1.0;
 
 /// Computes all predictions with the calibrated model.
@@ -67,7 +67,8 @@ pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Res
     Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_last, objectives })
 }
 
-/// The loads and durations of all held-out levels. They do not depend on the model.
+/// The loads (as shares of the saturation rate) and the durations of all predicted load levels. They do not depend on
+/// the model.
 pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
     let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN);
     let thorough = unseen.into_iter().chain([BURSTS]).filter(|_| setup.thorough);
@@ -75,26 +76,27 @@ pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
     levels.map(|(fraction, length)| (fraction, times(length, setup.level_duration))).collect()
 }
 
-/// The loads and durations of the held-out levels of the mix.
+/// The loads and durations of the predicted load levels of the mix.
 fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
     if setup.thorough { &HELD_OUT_THOROUGH } else { &HELD_OUT }
 }
 
-/// Duration of the level that measures the saturation rate.
+/// Duration of the load that measures the saturation rate.
 pub(crate) fn saturation_duration(level_duration: Nanos) -> Nanos {
     times(SATURATION, level_duration)
 }
 
-/// Computes the start times of the levels, each of which is measured between two anchors.
+/// Computes the start times of the load levels, each of which is measured between two anchors (short loads that measure
+/// the host's speed).
 struct Timetable {
     /// Maximum duration of an anchor.
     anchor: Nanos,
-    /// Time from the end of calibration to the end of the last level so far.
+    /// Time from the end of calibration to the end of the last load level so far.
     elapsed: Nanos,
 }
 
 impl Timetable {
-    /// The start and duration of the next level.
+    /// The start and the duration of the next load level.
     fn next(&mut self, duration: Nanos) -> MeasurementTime {
         let anchor = self.anchor.min(duration) + RUN_SET_UP;
         let start = self.elapsed + anchor;
@@ -114,7 +116,8 @@ fn predict(
     let rate = if let Some(Load::Open { rate, .. }) = &workload.load { rate.0 } else { 0.0 };
     let mix = workload.mix();
     let mut failure = None;
-    // Use other seeds than the measured levels, so that the prediction does not use the measured arrivals.
+    // Use other seeds than the later measurements, so that the predictions do not use the arrivals of these
+    // measurements.
     let mut arrivals = |seed: u64, seconds: f64| {
         let seed = seed.wrapping_mul(0x9e37_79b9);
         bench.schedule(&workload, Nanos::from_secs_f64(seconds), seed).unwrap_or_else(|error| {

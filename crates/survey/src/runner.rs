@@ -12,28 +12,28 @@ use brimful_core::survey::{Level, Stopped};
 use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 
-/// Added to the seed of a level that is repeated, so that the arrivals are different.
+/// Number that is added to the seed of a load that is repeated, so that its arrivals are different.
 const REPEAT_SEED: u64 = 1 << 32;
 /// Maximum number of attempts to reach an overloaded server.
 const RECOVERY_ATTEMPTS: usize = 20;
-/// Duration of an attempt, and of the pause after it.
+/// Duration of an attempt to reach an overloaded server, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
-/// Added to the seeds of these attempts. The number of attempts depends on the server, so they must not change the
-/// seeds of later loads.
+/// Number that is added to the seeds of attempts to reach an overloaded server. The number of attempts depends on the
+/// server, so they must not change the seeds of later loads.
 const RECOVERY_SEEDS: u64 = 1 << 34;
 
 /// An event during a survey, for a progress display.
 #[derive(Clone, Debug)]
 pub enum SurveyEvent {
-    /// A step began: its name, and its approximate duration.
+    /// A step of the survey began: its name, and its approximate duration.
     Begin(String, Nanos),
     /// Approximate duration of the whole survey.
     EstimatedDuration(Nanos),
     /// A message for the user.
     Note(String),
-    /// All predictions. This event comes before the measurement of the predicted levels.
+    /// All predictions. This event comes before the measurement of the predicted load levels.
     Predicted(Predictions),
-    /// A level was measured.
+    /// A load level was measured.
     Level(Box<Level>),
 }
 
@@ -53,9 +53,9 @@ impl<E: Into<SurveyError>> From<E> for Halt {
 /// The results of the survey so far.
 #[derive(Debug, Default)]
 pub(crate) struct RunLog {
-    /// Name of the last step that began.
+    /// Name of the last step of the survey that began.
     pub step: String,
-    /// The levels for the document.
+    /// The measured load levels, for the survey's document.
     pub levels: Vec<Level>,
     /// Reasons to distrust the whole survey.
     pub doubts: Vec<Reason>,
@@ -98,7 +98,7 @@ impl<'a> Runner<'a> {
         self.announce(SurveyEvent::Note(text));
     }
 
-    /// Measures the maximum rate of this client, at most the rate `needed`.
+    /// Measures the maximum rate of this client, with responses of this size. The search may end at the rate `needed`.
     pub fn client_limit(&mut self, response: Bytes, needed: Option<f64>) -> Result<ClientCalibration, Halt> {
         let listener = &mut *self.listener;
         Ok(self.bench.client_limit(response, needed, &mut |text| listener(SurveyEvent::Note(text)))?)
@@ -110,8 +110,8 @@ impl<'a> Runner<'a> {
         self.measure_with_seed(workload, duration, self.setup.seed.wrapping_add(self.runs))
     }
 
-    /// Measures a level. If the host disturbed it, measures it again. A disturbance is recognized by the load
-    /// generator's delays and by other work on the server's CPUs, never by a comparison with predictions.
+    /// Measures a load level. If the host disturbed the measurement, repeats it. A disturbance is recognized by the
+    /// load generator's delays and by other work on the server's CPUs, never by a comparison with predictions.
     pub fn measure_level(&mut self, workload: &Workload, duration: Nanos) -> Result<Trial, Halt> {
         let trial = self.measure(workload, duration)?;
         self.recover_after(&trial);
@@ -133,7 +133,7 @@ impl<'a> Runner<'a> {
         Ok(trial)
     }
 
-    /// Logs and announces a level. Then halts if the survey cannot continue.
+    /// Logs and announces the measurement of a load level. Then halts if the survey cannot continue.
     pub fn record_level(&mut self, trial: &Trial, workload: &Workload, context: &LevelContext<'_>) -> Result<(), Halt> {
         let level = context.level(trial, workload, self.setup.servers());
         self.announce(SurveyEvent::Level(Box::new(level.clone())));
@@ -141,7 +141,8 @@ impl<'a> Runner<'a> {
         self.check(trial)
     }
 
-    /// Runs `measure` under a CPU quota that the survey itself set. So a server that this quota stops is not logged.
+    /// Runs `measure` under a CPU quota that the survey itself has set. Stops of the server by this quota are not
+    /// logged.
     pub fn under_own_quota<T>(&mut self, measure: impl FnOnce(&mut Runner<'a>) -> Result<T, Halt>) -> Result<T, Halt> {
         let throttled = self.log.throttled.clone();
         let result = measure(self);
@@ -223,7 +224,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// After failed calls, waits until the server has worked off its queues. They may contain calls for which the load
+    /// After failed calls, waits until the server's queues are empty. They may contain calls for which the load
     /// generator no longer waits.
     fn recover_after(&mut self, trial: &Trial) {
         if trial.failed_share() > 0.0 && !trial.record.interrupted {

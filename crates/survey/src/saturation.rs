@@ -22,8 +22,8 @@ pub(crate) struct Saturation {
     pub reference_cpu_times: Option<(ReferenceCpuTimes, ReferenceCpuTimes)>,
 }
 
-/// Measures the capacity with a closed load. It has the largest number of clients that calibration used, which saturate
-/// the server without overloading it. Returns `None` if the measurement is not valid.
+/// Measures the capacity with a closed load. It has the largest number of clients that calibration used, which
+/// saturates the server without overloading it. Returns `None` if the measurement is not valid.
 pub(crate) fn measure_saturation(
     runner: &mut Runner<'_>,
     calibration: &Calibration,

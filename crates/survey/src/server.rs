@@ -21,11 +21,11 @@ pub struct Server {
     pub cpus: Vec<usize>,
     /// The server's TCP port, if it has one.
     port: Option<u16>,
-    /// Present while the server is pinned to CPUs. Dropping it restores the server's CPUs. If the survey is killed, a
-    /// separate process (the [`Guardian`]) does so.
+    /// Guards that exist while the server is pinned to CPUs. Dropping them restores the server's CPUs. If the survey is
+    /// killed, a separate process (the [`Guardian`]) does so.
     _pin: Option<(PinGuard, Guardian)>,
-    /// Present while the server has a CPU quota of the survey. Dropping it removes the quota. If the survey is killed,
-    /// the [`Guardian`] does so.
+    /// Guards that exist while the survey limits the server by a CPU quota. Dropping them removes the quota. If the
+    /// survey is killed, a separate process (the [`Guardian`]) does so.
     quota: Option<(LimitGuard, Guardian)>,
 }
 
@@ -92,7 +92,8 @@ impl Server {
         matches!(self.monitoring, Monitoring::Local(_)).then_some(&self.cpus)
     }
 
-    /// What to monitor during a load. The monitor's own thread is pinned to the CPU `pin`.
+    /// The processes or the remote monitor to observe during a load. The monitor's own thread is pinned to the CPU
+    /// `pin`.
     pub fn monitor_target(&self, interval: Nanos, pin: Option<usize>) -> Option<MonitorTarget> {
         let intervals = Intervals::uniform(interval);
         match &self.monitoring {
@@ -124,11 +125,11 @@ fn pin(tree: &ProcessTree, cpus: &[usize]) -> Result<(PinGuard, Guardian), Surve
 
 /// Whether a server accepts TCP connections at `address`.
 pub fn is_alive(address: SocketAddr) -> bool {
-    // An overloaded server may accept no connection until it has worked off some of its queue, so the timeout is long.
+    // An overloaded server may accept no connection until its queue becomes shorter, so the timeout is long.
     TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok()
 }
 
-/// The CPU time for each class that the reference server reports so far; `None` for any other server.
+/// The CPU time of each class that the reference server has reported so far; `None` for any other server.
 pub fn fetch_reference_cpu_times(address: SocketAddr) -> Option<ReferenceCpuTimes> {
     let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(2))).ok()?;

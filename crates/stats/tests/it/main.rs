@@ -1,5 +1,5 @@
-//! Properties of the collectors that must be true in any run: no call is lost, and the split of a run into shards makes
-//! no difference.
+//! Tests the properties of collectors (the statistics of a run) in random runs: no call is lost, and the division of a
+//! run into shards makes no difference.
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 const WINDOW: Nanos = Nanos::from_secs(400);
 
-/// A random call: the times between its events, and how it ends.
+/// A random call: the durations between its events, and its outcome.
 #[derive(Clone, Debug)]
 struct Call {
     class: u16,
@@ -21,7 +21,7 @@ struct Call {
 }
 
 impl Call {
-    /// The events of the call, up to the last one that can happen with the outcome `end`. For example, a refused
+    /// The events of the call, up to the last one that is possible with the outcome `end`. For example, a refused
     /// connection sends no request.
     fn events(&self) -> Vec<Event> {
         let due = Nanos(self.due);
@@ -110,7 +110,7 @@ fn seen<'a>(calls: impl Iterator<Item = &'a Call>) -> Account {
     collector.into_account()
 }
 
-/// Distributes the calls over `k` shards, and returns the Account of each shard.
+/// Distributes the calls over `k` shards, and returns the counts and times of each shard.
 fn shards(calls: &[Call], k: usize) -> Vec<Account> {
     (0..k).map(|i| seen(calls.iter().skip(i).step_by(k))).collect()
 }
@@ -177,8 +177,8 @@ proptest! {
         prop_assert_eq!(total(|i| i.errors), record.counts.errors());
     }
 
-    /// Derives a Record from merged Accounts. Expects the same Record as from a single Account with all calls, and that
-    /// both Accounts are equal in every histogram bucket.
+    /// Merges the counts and times of several shards, and derives a Record. Expects the same Record and the same
+    /// histograms as from a single shard with all calls.
     #[test]
     fn split_over_shards_is_the_same_run(calls in calls(), k in 1_usize..5) {
         let whole = seen(calls.iter());
@@ -257,7 +257,7 @@ proptest! {
         let parts = shards(&calls, 3);
         let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
-        // In the merged Record, each shard must keep its own reasons for an invalid verdict.
+        // In the merged Record, each shard must keep its own reasons for its invalid verdict.
         let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
         let whole = of_shards(&seen(calls.iter()), vec![said(1, &a), said(2, &b), said(3, &c)]);
         let all = [a, b, c];
