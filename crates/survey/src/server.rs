@@ -187,8 +187,9 @@ impl Drop for DemoServer {
     }
 }
 
-/// The request classes of the demonstration. Their demands are random, so that neither the user nor the survey knows
-/// them. The requests access memory and call the kernel, so that their cost depends on the load as on real servers.
+/// The request classes of the demonstration. Their service demands are random, so that neither the user nor the survey
+/// knows them. The requests access memory and call the kernel, so that their cost depends on the load as on real
+/// servers.
 pub fn demo_service(seed: u64) -> String {
     use rand::{RngExt, SeedableRng};
     let mut rng = rand_pcg::Pcg64::seed_from_u64(seed);

@@ -1,5 +1,5 @@
-//! Loads and monitors a real server. The load comes from this process, or from several generator processes (shards, run
-//! by a [`Crew`]).
+//! Loads and monitors a real server. The load comes from this process, or from several generator processes (shards)
+//! that a [`Crew`] starts.
 
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
@@ -21,22 +21,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Maximum number of bytes that are read of a response to find its header fields.
+/// Maximum number of bytes of a response that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Additional duration of a run of single calls, so that the timeout of the last call lies within it.
+/// Time by which a run of single calls is longer than the timeout of its last call.
 const SPARE: Nanos = Nanos::from_millis(100);
 /// Length of the intervals of the monitor and of a Record's time series: 1/32 s. A host may stop for some hundredths of
-/// a second, and the resulting queue must be visible.
+/// a second, and the intervals must show the resulting queue.
 const INTERVAL: Nanos = Nanos(31_250_000);
-/// An open load ends early if more than this share of its calls fails for [`GIVE_UP_HOLD`], to avoid overloading a
-/// failing server any longer.
+/// An open load ends early if more than this share of its calls fails for [`GIVE_UP_HOLD`], so that a failing server is
+/// not overloaded any longer.
 const GIVE_UP_ERRORS: f64 = 0.5;
-/// Duration of failures after which an open load ends early.
+/// An open load ends early if most of its calls fail for this time.
 const GIVE_UP_HOLD: Nanos = Nanos::from_secs(1);
-/// Time between two checks, during a pause, whether the user has interrupted the survey.
+/// Time between two checks, during a pause, of whether the user has interrupted the survey.
 const INTERRUPT_CHECK: Duration = Duration::from_millis(50);
 
-/// A running server, and the means to load and monitor it.
+/// A real server, and the means to load and monitor it.
 pub(crate) struct ServerBench<'a> {
     /// The options of all runs, except for workload, window and seed.
     template: RunOptions,
@@ -50,7 +50,8 @@ pub(crate) struct ServerBench<'a> {
 }
 
 impl<'a> ServerBench<'a> {
-    /// Creates the bench. If there is a `crew`, its processes generate the load; otherwise this process does.
+    /// Creates the bench. If there is a `crew`, its generator processes (shards) generate the load; otherwise this
+    /// process does.
     pub fn new(
         mut template: RunOptions,
         live: Option<Arc<LiveProgress>>,
@@ -58,7 +59,7 @@ impl<'a> ServerBench<'a> {
         crew: Option<Crew>,
         stop: &'a AtomicBool,
     ) -> ServerBench<'a> {
-        // Open no idle connections before a load until it is known whether they block other connections.
+        // No idle connections may be opened before a load until it is known whether they block other connections.
         template.server.connections.warm_connections = 0;
         template.load.calls = u64::MAX;
         let max_threads = template.generator.threads;
@@ -84,15 +85,15 @@ impl<'a> ServerBench<'a> {
         Ok(RunPlan::new(options)?)
     }
 
-    /// What to monitor during a load. The monitor's thread is pinned to a CPU of the load generator, so that it does
-    /// not use the server's CPUs.
+    /// The processes or the remote monitor to observe during a load. The monitor's thread is pinned to a CPU of the
+    /// load generator, so that it does not use the server's CPUs.
     fn watched(&self) -> Option<MonitorTarget> {
         self.server.monitor_target(INTERVAL, self.template.generator.cpus.first().copied())
     }
 }
 
 /// The conditions that end an open load early. `None` for closed loads, which do not overload a server, and for loads
-/// of at most [`GIVE_UP_HOLD`].
+/// that last at most [`GIVE_UP_HOLD`].
 fn give_up_conditions(workload: &Workload, window: Nanos) -> Result<Option<Arc<StopConditions>>, SurveyError> {
     if window <= GIVE_UP_HOLD || !matches!(workload.load, Some(Load::Open { .. })) {
         return Ok(None);
@@ -139,7 +140,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn open_idle_connections(&mut self, hold: &IdleConnections) -> Result<u64, SurveyError> {
-        // Opening all connections at once is modelled as opening them within a millisecond.
+        // If all connections should be opened at once, they are opened within a millisecond.
         let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };

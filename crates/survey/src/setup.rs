@@ -19,15 +19,16 @@ pub(crate) struct Setup {
     pub server_cpus: Vec<usize>,
     /// The CPUs of the load generator; empty if it is not pinned.
     pub client_cpus: Vec<usize>,
-    /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
+    /// Duration of the measurement of a load level (`--level`). Most runs last a fixed multiple of it.
     pub level_duration: Nanos,
-    /// The objectives; the survey predicts and measures the highest rate that meets each of them.
+    /// The performance objectives. For each, the survey predicts and measures the highest rate that meets it.
     pub objectives: Vec<SloSpec>,
-    /// Whether to measure additional held-out levels, which test the model but are not needed for the result.
+    /// Whether to measure additional load levels after calibration, which test the model but are not needed for the
+    /// result.
     pub thorough: bool,
     /// Limits on the survey's impact on other clients of the server.
     pub impact_limits: ImpactLimits,
-    /// A change of the server to predict and measure at the end of the survey.
+    /// A change of the server whose effect is predicted and measured at the end of the survey.
     pub change: Option<PlannedChange>,
     /// How the load generator opens connections.
     pub connections: ConnectionPolicy,
@@ -53,9 +54,9 @@ pub(crate) struct Header {
 pub(crate) struct ImpactLimits {
     /// Maximum mean load during calibration, as a share of the server's capacity.
     pub max_load: f64,
-    /// Maximum time that a call of another client may wait because of the survey's calls during calibration.
+    /// Maximum time for which a call of another client may wait during calibration because of the survey's calls.
     pub max_delay: Nanos,
-    /// Whether levels above `max_load` are also left out after calibration.
+    /// Whether loads above `max_load` are also left out after calibration.
     pub applies_after_calibration: bool,
 }
 
@@ -83,8 +84,8 @@ pub(crate) struct ConnectionPolicy {
     /// Whether each call opens its own connection.
     pub one_call_each: bool,
     /// Whether connections are opened before a load begins, unless idle connections occupy the server's workers. TLS
-    /// needs this because handshakes are expensive. HTTP/2 needs this because a call does not open a connection while
-    /// an existing one has a free stream.
+    /// needs this because handshakes are expensive. HTTP/2 needs this because a call opens no connection while an
+    /// existing one has a free stream.
     pub opened_ahead: bool,
 }
 
@@ -106,7 +107,7 @@ impl Setup {
         self.server_cpus.len().max(1) as u32
     }
 
-    /// Whether only the responses of the server can be observed, and not its processes.
+    /// Whether only the responses of the server can be observed, not its processes.
     pub fn is_black_box(&self) -> bool {
         self.server_cpus.is_empty()
     }

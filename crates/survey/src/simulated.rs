@@ -45,8 +45,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::SystemTime;
 
-/// Length of the intervals of the monitor and of a Record's time series, in seconds. It is the same as for a real
-/// server.
+/// Length of the intervals of the monitor and of a Record's time series, in seconds; the same as for a real server.
 const INTERVAL_S: f64 = 0.031_25;
 
 /// Response timeout of a call.
@@ -54,15 +53,15 @@ const TIMEOUT: Nanos = Nanos::from_secs(5);
 /// Size of a response, in bytes.
 const RESPONSE: u64 = 1_000;
 
-/// Changes the server's model for an offered rate, which is ∞ for a closed load.
+/// A function that changes the server's model for an offered rate, which is ∞ for a closed load.
 type UnderLoad = dyn Fn(&mut Model, f64);
-/// Returns the slowness of the host during a run, from the run's start and duration in seconds. All CPU times are
-/// multiplied by it.
+/// A function that returns the slowness of the host during a run, from the run's start and duration in seconds. All CPU
+/// times are multiplied by the slowness.
 type Slowness = dyn FnMut(f64, f64) -> f64;
-/// Returns how a call fails, from the offered rate and the number of the call; `None` if it succeeds.
+/// A function that returns how a call fails, from the offered rate and the number of the call; `None` if it succeeds.
 type Failure = dyn Fn(f64, u64) -> Option<End>;
 
-/// A simulated server, and a log of what the survey did with it.
+/// A simulated server, and a log of the loads and settings that the survey has used.
 struct Simulated {
     /// The model of the server. The load determines the rates and populations of its first classes.
     server: Model,
@@ -71,14 +70,14 @@ struct Simulated {
     cpus: u32,
     /// Programs of the server: name, share of the server's CPU time, and number of processes.
     programs: Vec<(&'static str, f64, u64)>,
-    /// Whether background work counts as work of the server itself, such as garbage collection.
+    /// Whether background work, such as garbage collection, is done by the server's own processes.
     own_work: bool,
     under_load: Box<UnderLoad>,
     slowness: Box<Slowness>,
     fails: Box<Failure>,
     /// Share of the time for which a CPU quota stops the server, as a function of the offered rate.
     throttled: Box<dyn Fn(f64) -> f64>,
-    /// The change that the survey makes at its end.
+    /// The change of the server that the survey makes and measures at its end.
     change: Option<Change>,
     /// Share of the CPUs that a quota leaves to the server. The simulation multiplies the speed of each CPU by this
     /// share.
@@ -86,26 +85,26 @@ struct Simulated {
     /// Whether the host does not permit a CPU quota.
     refuses_quota: bool,
     client_max: Option<f64>,
-    /// Whether `client_max` is only a lower bound.
+    /// Whether the client's maximum rate may be higher than `client_max`.
     client_may_offer_more: bool,
     module: Option<SimulatedModule>,
     /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
     /// otherwise `None`.
     workers_for_connections: Option<u64>,
-    /// Factor of the CPU time of a call in open loads without a connection pool.
+    /// Factor by which a call costs more CPU time in open loads without a connection pool.
     cost_without_pool: f64,
     /// Whether only the responses of the server can be observed.
     is_black_box: bool,
-    /// Number of threads of all programs, minus the number of processes.
+    /// Number of threads of all programs, minus the number of their processes.
     more_threads: u64,
     /// HTTP status of the responses.
     status: u16,
     /// The connections that the survey chose, in order of time.
     pools: Vec<Pool>,
     seed: u64,
-    /// Maximum delay of other clients' calls. If it is set, the survey also limits its load after calibration.
+    /// Maximum delay of other clients' calls. If it is set, the survey limits its load even after calibration.
     max_delay: Option<Nanos>,
-    /// Number of runs after which the server ends.
+    /// Number of runs after which the server process ends.
     lives: usize,
     /// The loads that were offered. A test can read the shared list during the survey.
     offered: Rc<RefCell<Vec<Load>>>,
@@ -170,7 +169,8 @@ impl Simulated {
         Simulated::new(vec![station], vec![vec![demand_s]])
     }
 
-    /// Adds background work on the CPUs, with priority over the calls.
+    /// Adds background work on the CPUs, which has priority over the calls: `rate` jobs per second of `demand_s`
+    /// seconds each.
     fn with_other_work(mut self, rate: f64, demand_s: f64) -> Simulated {
         self.server.stations[0].scheduling = Scheduling::Preemptive;
         self.server.classes.iter_mut().for_each(|class| class.priority = 1);
@@ -209,7 +209,7 @@ impl Simulated {
         model
     }
 
-    /// Surveys the server. `level_s` is the duration of a level (`--level`), in seconds.
+    /// Surveys the server. `level_s` is the duration of the measurement of a load level (`--level`), in seconds.
     fn survey(&mut self, mix: &[f64], level_s: f64) -> Survey {
         self.survey_with(mix, level_s, &mut |_| ())
     }
@@ -501,7 +501,7 @@ impl Bench for Simulated {
     }
 }
 
-/// The arrivals [`ON_OFF`] as the simulator's type.
+/// The arrivals of the text [`ON_OFF`], as the simulator's type.
 const ON_AND_OFF: Arrivals = Arrivals::Mmpp { rates: [1.6, 0.4], switching: [5.0, 5.0] };
 
 fn is_on_off(load: &Load) -> bool {
@@ -519,8 +519,8 @@ struct Calls {
 }
 
 impl Calls {
-    /// Records the end of a call, unless it was due after the window. `failure` returns how the call with this number
-    /// fails; `None` if it succeeds.
+    /// Records the end of a call, unless the call was due after the window. `failure` returns how the call with this
+    /// number fails; `None` if it succeeds.
     fn ended(&mut self, call: SimulatedRequest, failure: impl Fn(u64) -> Option<End>) {
         let class = ClassId(call.class as u16);
         let due = Nanos::from_secs_f64(call.began);

@@ -17,9 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Instant, SystemTime};
 
-/// Default maximum of the mean load during calibration, as a share of the server's capacity.
+/// Default maximum mean load during calibration, as a share of the server's capacity.
 pub(crate) const DEFAULT_MAX_LOAD: f64 = 0.5;
-/// Default maximum of the delay that calibration may cause for a call of another client.
+/// Default maximum delay that calibration may cause for a call of another client.
 pub(crate) const DEFAULT_MAX_DELAY: Nanos = Nanos::from_millis(200);
 
 /// The user's options of a survey.
@@ -33,20 +33,22 @@ pub struct SurveyPlan {
     pub live: Option<Arc<LiveProgress>>,
     /// CPUs that the server is pinned to during the survey; `None` does not pin it.
     pub server_cpus: Option<Vec<usize>>,
-    /// Duration of a level (`--level`). Most runs last a fixed multiple of it.
+    /// Duration of the measurement of a load level (`--level`). Most runs last a fixed multiple of it.
     pub level_duration: Nanos,
-    /// Maximum mean load during calibration, as a share of the server's capacity. If it is set, levels above it are
-    /// also left out after calibration. With `None`, a default applies to calibration only.
+    /// Maximum mean load during calibration, as a share of the server's capacity. If it is set, higher loads are also
+    /// left out after calibration. With `None`, a default applies to calibration only.
     pub max_load: Option<f64>,
-    /// Maximum time that a call of another client may wait because of the survey's calls during calibration. If it is
-    /// set, levels above the maximum mean load are also left out after calibration.
+    /// Maximum time for which a call of another client may wait during calibration because of the survey's calls. If it
+    /// is set, loads above the maximum mean load are also left out after calibration.
     pub max_delay: Option<Nanos>,
     /// The maximum number of connections of an open load.
     pub connection_limit: ConnectionLimit,
-    /// The objectives; the survey predicts and measures the highest rate that meets each of them. If the list is empty,
-    /// the only objective is a 99th percentile of response times below ten times its value at light load.
+    /// The performance objectives. For each, the survey predicts and measures the highest rate that meets it. If the
+    /// list is empty, the only objective is a 99th percentile of response times below ten times its value at light
+    /// load.
     pub objectives: Vec<SloSpec>,
-    /// Whether to measure additional held-out levels, which test the model but are not needed for the result.
+    /// Whether to measure additional load levels after calibration, which test the model but are not needed for the
+    /// result.
     pub thorough: bool,
     /// A change of the server that the survey predicts, makes and measures at its end; `None` for no change.
     pub change: Option<Change>,
@@ -63,8 +65,8 @@ pub enum Subject {
     Remote(RemoteConfig),
     /// A server that is not monitored. Only its responses are known.
     BlackBox,
-    /// The reference server of the demonstration, which is started for the survey. The survey does not know its
-    /// demands.
+    /// The reference server of the demonstration, which is started for the survey. The survey does not know the
+    /// server's service demands.
     Demo,
 }
 
@@ -78,12 +80,12 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server. If there is a `crew`, its generator processes generate the load; otherwise this process does.
-/// `listener` is called with each event. Once the first level is measured, the result is always a document. If the
-/// survey ended early, the document states why.
+/// Surveys a server. If there is a `crew`, its generator processes (shards) generate the load; otherwise this process
+/// does. `listener` is called with each event. Once the first load level is measured, the result is always a document.
+/// If the survey ended early, the document states why.
 ///
 /// # Errors
-/// [`SurveyError`] if the survey fails before the first level is measured.
+/// [`SurveyError`] if the survey fails before the first load level is measured.
 pub fn survey(
     plan: &SurveyPlan,
     crew: Option<Crew>,
@@ -150,7 +152,7 @@ pub fn survey(
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 
-/// The objectives of the survey, or the default one. An error for objectives that a survey cannot judge.
+/// The performance objectives of the survey, or the default one. An error for objectives that a survey cannot judge.
 fn objectives(given: &[SloSpec], workload: &Workload) -> Result<Vec<SloSpec>, SurveyError> {
     let classes: Vec<&str> = workload.classes.iter().map(|class| class.name.as_str()).collect();
     let as_slos: Vec<_> = given.iter().map(|spec| spec.resolve(1.0)).collect();

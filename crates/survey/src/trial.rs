@@ -1,4 +1,5 @@
-//! A trial: a load that was offered, its Record, the metrics that the fit needs, and the reasons to distrust them.
+//! A trial: a load that was offered to the server, its Record, the metrics that the fit needs, and the reasons to
+//! distrust them.
 
 use crate::SurveyError;
 use brimful_core::Nanos;
@@ -14,12 +15,12 @@ use brimful_estimate::{
 use std::collections::BTreeMap;
 
 /// If at least this share of the calls fails, response times and CPU time do not describe the offered load, so the
-/// trial cannot be used.
+/// measurement cannot be used.
 pub(crate) const FAILED_SHARE: f64 = 0.01;
 /// If a CPU quota stops the server for at least this share of the time, it affects the measurements.
 const THROTTLED_SHARE: f64 = 0.01;
 
-/// A load that was offered, and its Record.
+/// A load that was offered to the server, and its Record.
 #[derive(Debug)]
 pub(crate) struct Trial {
     /// The Record of the load.
@@ -28,17 +29,17 @@ pub(crate) struct Trial {
     class_names: Vec<String>,
     /// Throughput of each class, and the server's CPU usage; `None` if the server's processes cannot be observed.
     observed: Option<WindowMeasurement>,
-    /// Duration in seconds, and completed calls per second of each class, from responses alone. It is used if the
-    /// server's processes cannot be observed.
+    /// Duration in seconds, and completed calls per second of each class, from the responses alone. They are used if
+    /// the server's processes cannot be observed.
     answers: Option<(f64, Vec<f64>)>,
 }
 
-/// A CPU quota that stopped the server's processes.
+/// The effect of a CPU quota that stopped the server's processes for a part of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Throttled {
     /// Share of the time for which the quota stopped the server.
     pub share: f64,
-    /// The reason for the verdict.
+    /// The reason why the run's verdict is not valid.
     pub reason: Reason,
 }
 
@@ -48,7 +49,7 @@ impl Trial {
         Trial::with_warm_up(record, classes, Nanos::ZERO)
     }
 
-    /// Evaluates a Record without its first `warm_up`.
+    /// Evaluates a Record without the warm-up at its start.
     pub fn with_warm_up(record: Record, classes: &[RequestClass], warm_up: Nanos) -> Trial {
         let class_names = classes.iter().map(|class| class.name.clone()).collect();
         let classes: Vec<Option<&ClassRecord>> = classes.iter().map(|class| record.classes.get(&class.name)).collect();
@@ -70,7 +71,7 @@ impl Trial {
         self.record.response_time_us.map(|summary| summary.mean / 1e6)
     }
 
-    /// Throughput and CPU usage of the server. An error if its processes could not be observed.
+    /// Throughput and CPU usage of the server, or an error if its processes could not be observed.
     pub fn window_measurement(&self) -> Result<&WindowMeasurement, SurveyError> {
         self.observed.as_ref().ok_or_else(|| {
             SurveyError::NotSurveyable(
@@ -84,13 +85,13 @@ impl Trial {
     pub fn mean_demand(&self) -> Result<f64, SurveyError> {
         let observed = self.window_measurement()?;
         let completed: f64 = observed.throughput.iter().sum();
-        // If calls take longer than the level, no call is completed in the observed window. Then count all completed
-        // calls.
+        // If calls take longer than the observed time, no call is completed within it. Then count all completed calls.
         let rate = if completed > 0.0 { completed } else { self.record.counts.completed as f64 / observed.seconds };
         Ok(observed.busy / rate)
     }
 
-    /// Converts the trial to a measurement of calibration. `servers` is the number of the server's CPUs.
+    /// Converts the trial to a measurement for the fit. `servers` is the number of the server's CPUs. `None` if the
+    /// throughput is unknown.
     pub fn measurement(&self, load: OfferedLoad, servers: u32, warm_up: Nanos) -> Option<Measurement> {
         let busy = self.busy_cpus();
         let server = self.record.server.as_ref();
@@ -129,7 +130,7 @@ impl Trial {
         })
     }
 
-    /// Whether the load generator had all the resources that it needed, so that it was not the limit.
+    /// Whether the load generator had all the resources that it needed.
     pub fn not_client_limited(&self) -> bool {
         let is_generator_fault = |reason: &Reason| {
             matches!(
@@ -162,13 +163,13 @@ impl Trial {
         self.observed.as_ref().map(|observed| observed.busy)
     }
 
-    /// How the server's CPUs spent their time: shares of user, system and idle time.
+    /// Shares of time that the server's CPUs spent in user mode, in system mode, idle, and so on.
     pub fn cpu_shares(&self) -> Option<CpuShares> {
         self.record.server.as_ref()?.kernel.cpu
     }
 
-    /// The verdict on the trial: whether the load generator kept up, and whether other work or a quota took CPU time
-    /// from the server. `servers` is the number of the server's CPUs.
+    /// The verdict on the measurement: whether the load generator kept up, and whether other work or a quota withheld
+    /// CPU time from the server. `servers` is the number of the server's CPUs.
     pub fn verdict(&self, servers: u32) -> Verdict {
         let mut reasons = self.record.verdict.reasons.clone();
         let other_work =
@@ -205,7 +206,7 @@ impl Trial {
         Some(Throttled { share, reason: Reason { code: ReasonCode::Throttled, message } })
     }
 
-    /// A message if the server limits the rate of its clients (status 429). It states the rate that the server accepts.
+    /// A message if the server limits the rate of its clients (status 429). It states the accepted rate.
     pub fn rate_limit(&self) -> Option<String> {
         let counts = &self.record.counts;
         let refused = counts.status.s429;
@@ -221,7 +222,7 @@ impl Trial {
         ))
     }
 
-    /// A reason to distrust the trial if too many calls failed. Then the other metrics are not meaningful.
+    /// A reason to distrust the measurement if too many calls failed. Then the other metrics have no meaning.
     pub fn failures(&self) -> Option<Reason> {
         if let Some(message) = self.rate_limit() {
             return Some(Reason { code: ReasonCode::RateLimited, message });
@@ -238,7 +239,8 @@ impl Trial {
         Some(Reason { code: ReasonCode::ServerErrors, message })
     }
 
-    /// Squared coefficient of variation of response times within a class: one value for all classes, weighted by calls.
+    /// Squared coefficient of variation of response times within a class, averaged over the classes and weighted by
+    /// calls.
     fn response_scv(&self) -> Option<f64> {
         let summaries = self.record.classes.values().filter_map(|class| class.response_time_us);
         let mut variances = 0.0;

@@ -1,5 +1,5 @@
 //! Warms the server up before calibration. The first calls are often slower, because of just-in-time compilers and
-//! caches. The warm-up offers slices of a load until the throughput is steady by the MSER-5 rule (White 1997).
+//! caches. The warm-up offers short loads until the throughput is steady by the MSER-5 rule (White 1997).
 
 use crate::connections::ConnectionUse;
 use crate::runner::{Halt, Runner};
@@ -7,18 +7,18 @@ use crate::setup::{Setup, closed, times};
 use brimful_core::Nanos;
 use brimful_stats::truncation_point;
 
-/// Duration of a slice (a short load of the warm-up), in units of [`Setup::level_duration`].
+/// Duration of a slice (one of the short loads of the warm-up), in units of [`Setup::level_duration`].
 const SLICE: f64 = 0.25;
-/// Number of slices of a typical warm-up: the minimum for the test whether the throughput is steady.
+/// Number of slices (short loads) in a typical warm-up: the minimum for the test of whether the throughput is steady.
 const TYPICAL_SLICES: u32 = 3;
-/// Maximum number of slices of a warm-up.
+/// Maximum number of slices (short loads) in a warm-up.
 const MAX_SLICES: u32 = 20;
-/// Added to the seeds of the slices. The number of slices depends on the server, so they must not change the seeds of
-/// later loads.
+/// Number that is added to the seeds of the warm-up's loads. Their number depends on the server, so they must not
+/// change the seeds of later loads.
 const SEEDS: u64 = 1 << 33;
 
-/// Warms the server up. Returns its final throughput in calls per second. Returns `None`, without a load, if the survey
-/// limits its load even after calibration: then the server has other clients, which keep it warm.
+/// Warms the server up, and returns its final throughput in calls per second. Does nothing and returns `None` if the
+/// survey limits its load even after calibration: then the server has other clients, which keep it warm.
 pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUse) -> Result<Option<f64>, Halt> {
     let setup = runner.setup;
     if setup.impact_limits.applies_after_calibration {

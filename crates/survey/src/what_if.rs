@@ -1,5 +1,5 @@
 //! Measures the effect of a change of the server («what if»): the effect is predicted, then the change is made,
-//! measured and undone. So the prediction of the model can be compared with a measurement.
+//! measured and undone. So the model's prediction can be compared with the measurement.
 
 use crate::calibration::Calibration;
 use crate::level::LevelContext;
@@ -13,13 +13,13 @@ use brimful_core::{Nanos, Rate};
 use brimful_estimate::{MeasurementTime, Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
-/// Duration of each of the two loads, closed and open, in units of `--level`.
+/// Duration of each of the two loads that measure a change of the server, in units of `--level`.
 pub(crate) const LENGTH: f64 = 0.5;
-/// Rate of the open load, as a share of the predicted capacity. It measures the mean response time.
+/// Rate of the open load that measures the mean response time, as a share of the predicted capacity.
 const OPEN_LOAD: f64 = 0.5;
 
-/// Makes and undoes the change before all measurements, to test whether the host permits it. Returns the change for the
-/// end of the survey; `None` if no change is planned, or if an optional change is not permitted.
+/// Makes and undoes the change before all measurements, to test whether the host permits it. Returns the change to
+/// measure at the end of the survey; `None` if no change is planned, or if the host does not permit an optional change.
 pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
@@ -34,9 +34,9 @@ pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>,
     }
 }
 
-/// Predicts the effect of the change, makes it, measures, and undoes it even if a measurement fails. `ahead` is the
-/// time from the end of calibration to the end of the levels. The change is made somewhat later, after the search for
-/// objectives and the comparison of connection policies.
+/// Predicts the effect of the change, makes it, measures it, and undoes it even if a measurement fails. `ahead` is the
+/// time from the end of calibration to the end of the predicted load levels. The change is made somewhat later, after
+/// the search for objectives and the comparison of connection policies.
 pub(crate) fn measure_change(
     runner: &mut Runner<'_>,
     calibration: &Calibration,
@@ -81,7 +81,8 @@ fn quota(setup: &Setup, Change::Quota(share): Change) -> Quota {
     Quota { servers, period_s: quota_period_s(servers) }
 }
 
-/// Measures a level under the survey's own quota. So a server that this quota stops is no reason to distrust the level.
+/// Measures a load under the survey's own CPU quota. A server that this quota stops is no reason to distrust the
+/// measurement.
 fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: Nanos) -> Result<Level, Halt> {
     let trial = runner.measure(workload, duration)?;
     runner.check(&trial)?;
@@ -91,7 +92,7 @@ fn measure_under_quota(runner: &mut Runner<'_>, workload: &Workload, duration: N
     Ok(level)
 }
 
-/// The predicted effect of a change.
+/// The predicted effect of a change of the server.
 struct Prediction {
     change: Change,
     quota: Quota,

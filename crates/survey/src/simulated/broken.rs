@@ -59,7 +59,7 @@ fn pauses_of_the_server_itself() {
     is_predicted_well(&mut bench, 100.0);
 }
 
-/// Expects that the predicted capacity excludes the CPU time of the server's own background work.
+/// Expects that the CPU time of the server's own background work reduces the predicted capacity.
 #[test]
 fn housekeeping() {
     let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(50.0, 0.002);
@@ -79,8 +79,8 @@ fn pauses_that_come_with_the_calls() {
 #[test]
 fn other_work_that_is_always_there() {
     let reasons = reasons_against(&mut Simulated::single_class(cpu(1), 0.001).with_other_work(10.0, 0.008), 100.0);
-    // Background work keeps about half of the calls waiting. So the distribution of response times has two peaks, and
-    // the median, which lies between them, is hard to predict. No other reason is permitted.
+    // Background work makes about half of the calls wait. So the distribution of response times has two peaks, and the
+    // median, which is between them, is hard to predict. No other reason is permitted.
     let of_median =
         |reason: &Reason| reason.code == ReasonCode::ModelRefuted && reason.message.contains("half of the calls");
     assert!(reasons.iter().all(of_median), "{reasons:#?}");
@@ -88,8 +88,8 @@ fn other_work_that_is_always_there() {
 
 #[test]
 fn other_work_that_comes_later() {
-    // The background work starts at rates above 650/s. The highest level of calibration is 600/s, so calibration does
-    // not see this work.
+    // The background work starts at rates above 650/s. The highest rate of calibration is 600/s, so calibration does
+    // not observe this work.
     let later = |share: f64| {
         let mut bench = Simulated::single_class(cpu(1), 0.001).with_other_work(0.0, 0.01);
         bench.under_load =
@@ -111,8 +111,8 @@ fn a_client_that_is_the_limit() {
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
-    // This limit of the client is above the rates of calibration and below those of the predicted levels. The survey
-    // must stop before it measures these levels.
+    // This limit of the client is above the rates of calibration and below those of the predicted load levels. The
+    // survey must stop before it measures these load levels.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(&mut bench, 20.0, ReasonCode::BeyondClientMax, "needs about 3 CPUs like these for the generator");
@@ -174,7 +174,8 @@ fn a_rate_limiter_stops_calibration_and_is_named() {
     assert_eq!(reason.code, ReasonCode::RateLimited);
     assert!(["at about 4", "at about 5"].iter().any(|about| reason.message.contains(about)), "{}", reason.message);
     assert!(survey.model.stations.is_empty(), "no model was fitted");
-    // The rate limit is now above the rates of calibration. So only the levels above the limit are not valid.
+    // The server's rate limit is now above the rates of calibration. So only the load levels above the limit are not
+    // valid.
     bench.fails = Box::new(move |rate, number| ((750.0..1e9).contains(&rate) && number % 5 == 0).then_some(too_many));
     let survey = bench.survey(&[1.0], 20.0);
     let limited = |level: &&Level| level.verdict.reasons.iter().any(|reason| reason.code == ReasonCode::RateLimited);
@@ -209,7 +210,7 @@ fn a_quota_is_predicted_made_measured_and_undone() {
     let busy = what_if.utilization;
     assert!((busy.predicted.unwrap() - 0.5).abs() < 0.02 && busy.error.unwrap().abs() < 0.03, "{busy:?}");
     // The simulation of a quota only makes the CPUs slower, so the response time is not compared with its prediction.
-    // Tests of `brimful-model` simulate a quota that stops and starts the server.
+    // Tests of `brimful-model` simulate a quota that stops and resumes the server.
     let response = what_if.response_time_s;
     assert!(response.predicted.unwrap() >= 0.002 && response.measured.is_some(), "{response:?}");
     assert!((what_if.offered / 250.0 - 1.0).abs() < 0.02 && what_if.verdict.valid, "{:?}", what_if.verdict);

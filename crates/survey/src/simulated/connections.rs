@@ -46,7 +46,7 @@ fn a_server_of_many_connections_is_surveyed_through_a_pool() {
     assert_eq!((survey.connections.most, survey.connections.served_at_once), (Some(32), None));
 }
 
-/// Expects a larger pool for calls that wait for another server than for calls that only compute.
+/// Expects a larger connection pool for calls that wait for another server than for calls that only use the CPU.
 #[test]
 fn the_pool_is_as_large_as_slow_answers_need_it() {
     let delay = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
@@ -70,8 +70,8 @@ fn a_server_that_only_redirects_is_not_surveyed() {
     assert_eq!(bench.offered.borrow().len(), 1, "only the first look loads the server");
 }
 
-/// Expects that the survey measures the capacity that is lost without a pool. On this server, a call without a pool
-/// costs 1.6 times the CPU time.
+/// Expects that the survey measures the capacity that the server loses without a connection pool. On this server, a
+/// call without a pool costs 1.6 times the CPU time.
 #[test]
 fn an_overloaded_server_is_measured_with_and_without_a_pool() {
     let mut bench = Simulated { cost_without_pool: 1.6, ..Simulated::single_class(cpu(1), 0.001) };

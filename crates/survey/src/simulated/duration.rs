@@ -1,8 +1,8 @@
-//! Tests that the duration that is estimated at the start of a survey has an error of less than 20 %.
+//! Tests that the duration of a survey, which is estimated at its start, has an error of less than 20 %.
 
 use super::*;
 
-/// The estimated and the real duration of a survey, in seconds.
+/// The estimated and the simulated duration of a survey, in seconds.
 fn durations(bench: &mut Simulated, mix: &[f64], level_s: f64) -> (f64, f64) {
     let mut estimated = None;
     let survey = bench.survey_with(mix, level_s, &mut |step| {

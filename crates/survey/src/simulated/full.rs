@@ -7,8 +7,8 @@ fn evidence_starts_with(survey: &Survey, text: &str) {
     assert!(evidence.starts_with(text), "{evidence}");
 }
 
-/// Expects that fully used CPUs count as saturated although the throughput still grows with the number of clients: with
-/// 32 clients or more, calls on this server cost less.
+/// Expects that fully used CPUs are reported as saturated although the throughput still grows with the number of
+/// clients: with 32 clients or more, calls on this server cost less.
 #[test]
 fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
     let mut bench = Simulated::single_class(cpu(1), 0.001);
@@ -31,7 +31,7 @@ fn a_backend_of_one_place() {
         &survey,
         "one call at a time, by elimination, or the only worker of server; with 32 clients at once, the CPUs",
     );
-    // The backend is a second station of the model, in addition to the CPUs.
+    // In the model, the backend is a second station, in addition to the CPUs.
     let held = survey.demands.iter().find(|demand| demand.station == "lock or backend").unwrap();
     assert!((held.seconds / 0.001_25 - 1.0).abs() < 0.03, "{held:?}");
 }
@@ -57,8 +57,8 @@ fn workers_by_their_number() {
     assert_eq!(survey.model.stations[0].servers, 8);
 }
 
-/// Expects that the evidence names the number of threads although the server has two more threads than workers: a main
-/// thread and a thread for signals.
+/// Expects that the evidence for the bottleneck names the number of threads, although the server has two more threads
+/// than workers: a main thread and a thread for signals.
 #[test]
 fn threads_that_sleep() {
     let mut bench = Simulated::new(vec![cpu(1), queue("sleep", 16)], vec![vec![0.000_2], vec![0.008]]);
@@ -68,8 +68,8 @@ fn threads_that_sleep() {
     assert!(survey.bottleneck_evidence.unwrap().contains(" at a time, as many as "));
 }
 
-/// Expects that the evidence names the number of workers that the Server Module reports. The number of processes does
-/// not match it.
+/// Expects that the evidence for the bottleneck names the number of workers that the Server Module reports, which
+/// differs from the number of processes.
 #[test]
 fn workers_by_the_servers_own_count() {
     let mut bench = Simulated::new(vec![cpu(1), queue("children", 8)], vec![vec![0.000_2], vec![0.02]]);
@@ -106,7 +106,7 @@ fn a_disk() {
     assert!((held.seconds / 0.004 - 1.0).abs() < 0.03, "{held:?}");
 }
 
-/// Expects different demands of the two classes at the disk. They are measured with loads of one class alone.
+/// Expects different service demands of the two classes at the disk. They are measured with loads of a single class.
 #[test]
 fn a_disk_that_one_class_uses_more() {
     let mut bench = Simulated::new(vec![cpu(1), queue("disk sda", 1)], vec![vec![0.001, 0.001], vec![0.002, 0.006]]);

@@ -1,4 +1,4 @@
-//! Tests surveys with strict impact limits, whose loads have only one or a few clients. The capacity is then
+//! Tests surveys with strict limits on their impact, whose loads have only one or a few clients. The capacity is then
 //! extrapolated.
 
 use super::random::{quantile, server};
@@ -9,7 +9,8 @@ const SERVERS: usize = 32;
 
 #[test]
 fn the_interval_of_an_extrapolated_capacity_is_wide_enough() {
-    // Use only servers without a pool, because a pool that is never full does not affect the measurements.
+    // Use only servers whose second station is a delay, not a pool: a pool that is never full does not affect the
+    // measurements.
     let bound_by_cpu = (1..).map(server).filter(|bench| bench.server.stations[1].kind == StationKind::Delay);
     let mut held = 0;
     let mut widths = Vec::new();
@@ -39,7 +40,7 @@ fn the_reported_impact_is_the_measured_one() {
     bench.own_work = true;
     let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
     // Calibration begins with the first load of a single client after the first measurement and the warm-up. Each of
-    // its loads is followed by a pause.
+    // the calibration loads is followed by a pause.
     let is_single = |load: &Load| matches!(load, Load::Closed { clients: 1, .. });
     let start = 1 + bench.offered.borrow()[1..].iter().position(is_single).unwrap();
     let calibration = &bench.worked[start..start + bench.rested.len()];
@@ -49,7 +50,7 @@ fn the_reported_impact_is_the_measured_one() {
     let truth = (work + 10.0 * 0.002 * rested) / (loaded + rested);
     assert!((impact.mean_load - truth).abs() < 0.01, "{impact:?}, true mean load {truth}");
     assert!(impact.max_load == Some(0.5) && truth < 0.5, "{truth}");
-    // Calls take 1 ms, so the mean wait is 1 ms per client. The longest wait must exceed it.
+    // Calls take 1 ms, so with n clients the mean response time is n ms. The longest one must exceed the mean.
     let mean = impact.most_clients as f64 * 0.001;
     assert!((mean..2.0 * mean).contains(&impact.longest_wait_s), "{impact:?}");
     assert_eq!(impact.max_delay_s, Some(0.2));

@@ -8,7 +8,7 @@ use brimful_model::{Method, saturation_rate, solve};
 
 const SATURATION: f64 = 0.01;
 /// Tolerated relative error of a mean response time. At 90 % load, twice this error is tolerated if service times vary
-/// a lot, because the capacity is then known less precisely.
+/// strongly, because the capacity is then known less precisely.
 const RESPONSE: f64 = 0.03;
 
 fn cpu(servers: u32, scv: f64) -> Station {
@@ -47,8 +47,8 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
         let tolerance = if is_uncertain { 2.0 * RESPONSE } else { RESPONSE };
         assert!(off(predicted, truth) < tolerance, "{}: predicted {predicted}, true value {truth}", level.fraction);
         let half_width = response.measured_ci95_half_width.unwrap() / response.measured.unwrap();
-        // The survey may interpret variable service times as a host with variable speed. So either the total error or
-        // the error of the model alone must be small.
+        // The survey may explain variable service times by a host with variable speed. So either the total error or the
+        // error without the part caused by the host's speed must be small.
         let error = response.error.unwrap().abs().min(response.model_error().unwrap().abs());
         assert!(
             error < tolerance + half_width || response.is_within_interval() == Some(true),
@@ -74,7 +74,8 @@ fn several_classes() {
     is_predicted_well(bench, &[0.75, 0.25], 200.0);
 }
 
-/// Expects that the survey uses the demands and the variability of service times that the Server Module measures.
+/// Expects that the survey uses the service demands and the variability of service times that the Server Module
+/// measures.
 #[test]
 fn several_classes_measured_by_the_server_module() {
     let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
@@ -128,8 +129,8 @@ fn variable_service_and_workers_that_share_a_cpu() {
     is_predicted_well(Simulated::single_class(shared, 0.001), &[1.0], 400.0);
 }
 
-/// Expects that the predictions are announced before any held-out level is offered, and that the document contains the
-/// same predictions.
+/// Expects that the predictions are announced before any predicted load level is offered, and that the document
+/// contains the same predictions.
 #[test]
 fn predictions_are_announced_before_they_are_measured() {
     let mut bench = Simulated::single_class(cpu(1, 1.0), 0.001);
@@ -146,7 +147,7 @@ fn predictions_are_announced_before_they_are_measured() {
     let (before, predictions) = announced.unwrap();
     assert_eq!(survey.saturation_rate.predicted, Some(predictions.saturation));
     let rates = |loads: &[Load]| -> Vec<f64> {
-        // Only open loads have a rate. Anchors are closed loads.
+        // Only open loads have a rate. The loads that measure the host's speed are closed.
         let rate = |load: &Load| if let Load::Open { rate, .. } = load { Some(rate.0) } else { None };
         loads.iter().filter_map(rate).collect()
     };

@@ -1,20 +1,20 @@
-//! The Server Module of a simulated server.
+//! Simulates the Server Module, which measures requests inside of a server.
 
 use brimful_core::model::{Model, ModelClass};
 use brimful_core::server::{Module, ModuleClass, ModuleServer, Sampled};
 
-/// A Server Module that measures the CPU time of one request in 16.
+/// A Server Module of a simulated server, which measures the CPU time of one request in 16.
 #[derive(Clone, Copy)]
 pub(super) struct SimulatedModule {
-    /// CPU time of each request that the module does not measure, in seconds.
+    /// CPU time of each request that the Server Module does not measure, in seconds.
     pub outside_s: f64,
     /// Index of the station that represents the workers; `None` for the first station.
     pub workers: Option<usize>,
 }
 
 impl SimulatedModule {
-    /// The module's measurements of these calls (arrival times, and classes). `work` is the busy time of each station
-    /// in seconds, and `seconds` the duration.
+    /// The Server Module's measurements of these calls (arrival times, and classes). `work` is the busy time of each
+    /// station in seconds, and `seconds` the duration of the load.
     pub fn measurements(self, server: &Model, calls: &[(f64, usize)], work: &[f64], seconds: f64) -> Module {
         let cpu = &server.stations[0];
         let class = |(index, class): (usize, &ModelClass)| {

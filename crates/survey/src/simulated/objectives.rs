@@ -1,4 +1,4 @@
-//! Tests the highest rates that meet objectives. They are predicted first, and then measured by a search.
+//! Tests the highest rates that meet performance objectives. They are predicted first, and then measured by a search.
 
 use super::pauses::pausing_server;
 use super::random::{number_of_servers, quantile, server};
@@ -8,7 +8,7 @@ use brimful_core::{Slo, SloSpec};
 
 const SERVERS: u64 = 12;
 
-/// Surveys a server with these objectives.
+/// Surveys a server with these performance objectives, and returns the highest rate for each.
 fn survey_under(bench: &mut Simulated, objectives: &[&str]) -> Vec<RateUnderObjective> {
     survey_for(4.0, bench, objectives)
 }
@@ -46,8 +46,8 @@ fn rates_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(server, [0.04, 0.25]);
 }
 
-/// Expects a wide prediction interval that contains the rate. If the limit is about as long as the server's pauses, the
-/// objective is missed at nearly all rates or at almost none, so the rate is uncertain.
+/// Expects a wide prediction interval that contains the measured rate. If the limit of the objective is about as long
+/// as the server's pauses, the objective is missed at nearly all rates or at almost none, so the rate is uncertain.
 #[test]
 fn rates_of_pausing_servers_are_predicted_and_their_intervals_hold() {
     rates_are_predicted(pausing_server, [0.06, f64::INFINITY]);

@@ -6,7 +6,7 @@ use super::*;
 use brimful_core::survey::{Level, Role};
 use brimful_model::saturation_rate;
 
-/// A server with pauses of 30 ms at random times, once per second on average. `on_cpu` says whether the server's
+/// A server with pauses of 30 ms at random times, once per second on average. If `on_cpu` is set, the server's
 /// processes use the CPU during a pause.
 fn pausing(on_cpu: bool) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.0, ..cpu(1) }, 0.001).with_other_work(1.0, 0.03);
@@ -21,14 +21,14 @@ fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.02, ..cpu(1) }, demand).with_other_work(0.0, length);
     bench.own_work = true;
     bench.under_load = Box::new(move |model, rate| {
-        // The server runs for the share 1 − σ of the time, with σ = (ν + γ·λ)·L/(1 + ν·L): ν and γ are the pauses per
-        // second and per call, λ is the rate, and L the length of a pause.
+        // The server runs for the share 1 − σ of the time, with σ = (ν + γ·λ)·L/(1 + ν·L). Here, ν and γ are the
+        // numbers of pauses per second and per call, λ is the rate, and L the length of a pause.
         let running = 1.0 - (per_second + per_call * rate) * length / (1.0 + per_second * length);
         let calls_per_running_second = (rate / running.max(0.0)).min(1.0 / demand);
         let collection = &mut model.classes[1];
         if rate.is_finite() && running < rate * demand {
-            // The simulator does not support overload in a model with a closed class, so an overloaded server has open
-            // pauses.
+            // The simulator does not support overload in a model with a closed class. So on an overloaded server,
+            // pauses are an open class.
             let capacity = 1.0 / ((1.0 + per_second * length) * demand + per_call * length);
             collection.rate = Some((per_second + per_call * capacity) / (1.0 + per_second * length));
             return;
@@ -40,8 +40,8 @@ fn collecting_garbage(per_second: f64, per_call: f64) -> Simulated {
     bench
 }
 
-/// A random server with random pauses of 10 to 50 ms, which take 0.5 to 3 % of the time. Their number is proportional
-/// either to the time or to the number of calls.
+/// A random server with random pauses of 10 to 50 ms, which take 0.5 to 3 % of the time. The number of pauses is
+/// proportional either to the time or to the number of calls.
 pub(super) fn pausing_server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed ^ 0x5_0000);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -74,7 +74,7 @@ fn rare_long_pauses_are_found_and_predicted() {
         let pauses = survey.pauses.unwrap();
         let per_second = pauses.per_second + 900.0 * pauses.per_call;
         assert!((per_second - 1.0).abs() < 0.4 && (pauses.mean_s - 0.03).abs() < 0.003, "{pauses:?}");
-        // The rate of pauses is only estimated, and its error has a larger effect near saturation.
+        // The frequency of pauses is only estimated. The error of this estimate has a larger effect near saturation.
         for (fraction, tolerance) in [(0.3, 0.2), (0.5, 0.2), (0.8, 0.35)] {
             let level = held_out(&survey, fraction);
             let [p99, mean] = [level.response_percentiles_s.p99, level.response_time_s].map(|it| it.error.unwrap());
@@ -83,8 +83,7 @@ fn rare_long_pauses_are_found_and_predicted() {
             assert!(is_close, "{fraction}, on CPU {on_cpu}: p99 {p99}, mean {mean}");
         }
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.03, "{:?}", survey.saturation_rate);
-        // The saturation rate of the reported model must include the capacity that pauses take, like the predicted
-        // saturation rate.
+        // The saturation rate of the reported model must be reduced by the pauses, like the predicted saturation rate.
         let [planned, predicted] =
             [saturation_rate(&survey.model).unwrap().0, survey.saturation_rate.predicted.unwrap()];
         assert!((planned / predicted - 1.0).abs() < 1e-6, "planned {planned}, predicted {predicted}");
@@ -100,8 +99,8 @@ fn pauses_that_come_with_calls_are_recognized() {
     assert!(pauses.per_second == 0.0 && (pauses.per_call / 0.002 - 1.0).abs() < 0.35, "{pauses:?}");
 }
 
-/// Expects that frequent pauses are detected. They are themselves the longest gaps of a load, so they do not stand out
-/// from the tail of the gaps.
+/// Expects that frequent pauses are detected. The gaps that they cause are not exceptional: most long gaps between
+/// completed calls are pauses.
 #[test]
 fn frequent_garbage_collection_is_found_and_predicted() {
     for (per_second, per_call) in [(5.0, 0.0), (0.0, 0.01), (0.0, 1.0 / 30.0), (3.0, 1.0 / 50.0)] {
@@ -142,8 +141,9 @@ fn servers_without_pauses_have_none() {
     assert!(20 * seeming as u64 <= servers, "{seeming} of {servers} servers seem to pause");
 }
 
-/// Expects that three quarters of the 90 % intervals contain the measured 99th percentile. Its error is not bounded,
-/// because it is much larger if slightly more than 1 % of the calls meet a pause than if slightly less do.
+/// Expects that three quarters of the 90 % intervals contain the measured 99th percentile. The error of the prediction
+/// is not bounded, because it is much larger if slightly more than 1 % of the calls meet a pause than if slightly fewer
+/// do.
 #[test]
 fn intervals_of_percentiles_hold_for_random_servers_with_pauses() {
     let servers = number_of_servers(12);

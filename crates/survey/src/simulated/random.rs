@@ -1,5 +1,5 @@
-//! Tests with random servers. They assert bounds of the errors of all predictions, and of the share of 90 % intervals
-//! that contain the measurement.
+//! Tests surveys of random servers. The tests assert bounds of the errors of all predictions, and of the share of 90 %
+//! intervals that contain the measured value.
 
 use super::*;
 use brimful_core::model::IdleCost;
@@ -8,14 +8,14 @@ use brimful_core::survey::{Comparison, Role};
 /// Number of random servers. A survey of each takes half a second.
 const SERVERS: u64 = 50;
 
-/// Number of random servers of a test: the value of the environment variable BRIMFUL_SERVERS, or `usual`. The script
+/// Number of random servers in a test: the value of the environment variable BRIMFUL_SERVERS, or `usual`. The script
 /// `scripts/test-long` sets the variable.
 pub(super) fn number_of_servers(usual: u64) -> u64 {
     std::env::var("BRIMFUL_SERVERS").ok().and_then(|number| number.parse().ok()).unwrap_or(usual)
 }
 
-/// A random server. Idle CPUs may cost additional time to wake up, and service times vary. Calls may also spend time
-/// outside of the server, in a delay or in a pool with a limited capacity.
+/// A random server. Its CPUs may need additional time to wake up when they are idle, and service times vary. Calls may
+/// also spend time outside of the server, in a delay or in a pool with a limited capacity.
 pub(super) fn server(seed: u64) -> Simulated {
     let mut rng = Pcg64Mcg::seed_from_u64(seed);
     let mut between = |low: f64, high: f64| low + (high - low) * rng.random::<f64>();
@@ -31,7 +31,7 @@ pub(super) fn server(seed: u64) -> Simulated {
     let elsewhere = Station { name: "elsewhere".to_owned(), kind: StationKind::Delay, ..Station::default() };
     let (stations, demands) = if between(0.0, 1.0) < 0.25 {
         let places = between(2.0, 6.0) as u32;
-        // The pool saturates at a CPU utilization of 60 to 80 %.
+        // The backend pool saturates when the CPUs have a utilization of 60 to 80 %.
         let held = f64::from(places) * demand / between(0.6, 0.8);
         let pool =
             Station { name: "pool".to_owned(), servers: places, scheduling: Scheduling::Fcfs, ..Station::default() };
@@ -49,7 +49,7 @@ pub(super) fn quantile(mut values: Vec<f64>, q: f64) -> f64 {
 }
 
 /// The random server [`server`] on a host whose speed changes between runs. `spread` is the standard deviation of the
-/// logarithm of the slowness. Half of a deviation persists in the next run.
+/// logarithm of the host's slowness. Half of a deviation persists in the next run.
 pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     let mut bench = server(seed);
     let drift = RefCell::new((Pcg64Mcg::seed_from_u64(seed ^ 77), 0.0_f64));
@@ -62,8 +62,9 @@ pub(super) fn on_drifting_host(seed: u64, spread: f64) -> Simulated {
     bench
 }
 
-/// The random server [`server`] on a host whose slowness changes over time. Its logarithm is an Ornstein-Uhlenbeck
-/// process with the standard deviation `spread`. A deviation decays to the share e⁻¹ in `memory_s` seconds.
+/// The random server [`server`] on a host whose slowness changes over time. The logarithm of the slowness is an
+/// Ornstein-Uhlenbeck process with the standard deviation `spread`. A deviation decays to the share e⁻¹ in `memory_s`
+/// seconds.
 fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
     const STEP_S: f64 = 0.05;
     let persistence = (-STEP_S / memory_s).exp();
@@ -88,16 +89,17 @@ fn on_host_with_memory(seed: u64, spread: f64, memory_s: f64) -> Simulated {
     bench
 }
 
-/// Relative errors of the predictions of all surveys, and numbers of intervals that contain the measurement.
+/// Relative errors of the predictions of all surveys, and numbers of prediction intervals that contain the measured
+/// value.
 #[derive(Default)]
 struct Errors {
     saturation: Vec<f64>,
-    /// Errors of mean response times at 80 % load.
+    /// Errors of mean response times at 80 % of the capacity.
     response: Vec<f64>,
     utilization: Vec<f64>,
     intervals_held: f64,
     intervals: f64,
-    /// For each metric: the numbers of measurements below, within and above their prediction intervals.
+    /// For each metric: the numbers of measured values below, within and above their prediction intervals.
     by_kind: BTreeMap<String, [usize; 3]>,
 }
 
@@ -138,8 +140,8 @@ impl Errors {
         self.by_kind.entry(kind).or_default()[usize::from(measured >= low) + usize::from(measured > high)] += 1;
     }
 
-    /// Asserts upper bounds of the median and the maximum error of each metric, and bounds of the share of intervals
-    /// that contain the measurement.
+    /// Asserts upper bounds of the median and of the maximum error of each metric, and bounds of the share `held` of
+    /// intervals that contain the measured value.
     fn is_within(&self, saturation: (f64, f64), response: (f64, f64), utilization: (f64, f64), held: [f64; 2]) {
         let figures = [&self.saturation, &self.response, &self.utilization];
         let found = figures.map(|errors| (quantile(errors.clone(), 0.5), quantile(errors.clone(), 1.0)));
@@ -178,8 +180,8 @@ fn intervals_hold_on_a_host_whose_speed_persists_for_seconds() {
     errors.is_within((0.07, 0.3), (0.3, 1.5), (0.06, 0.3), [0.87, 0.97]);
 }
 
-/// Expects fewer intervals that contain the measurement, because the host's speed changes slowly: most of the change
-/// happens after calibration, which contains little information about it.
+/// Expects that fewer prediction intervals contain the measured value if the host's speed changes slowly. Then most of
+/// the change happens after calibration, which contains little information about it.
 #[test]
 fn intervals_hold_on_a_host_whose_speed_persists_for_a_minute() {
     let servers = 1..=number_of_servers(25);

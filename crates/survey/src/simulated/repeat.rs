@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A server on which calls cost twice the CPU time during the first `slow` loads, until a compiler or a cache has
-/// warmed up.
+/// A server on which calls cost twice the CPU time during the first `slow` loads, like a server with a just-in-time
+/// compiler or an empty cache.
 fn slow_at_first(slow: usize) -> Simulated {
     let mut bench = Simulated::single_class(Station { scv: 0.25, ..cpu(1) }, 0.001);
     let loads = std::cell::Cell::new(0);
@@ -16,7 +16,7 @@ fn slow_at_first(slow: usize) -> Simulated {
     bench
 }
 
-/// Expects that the number of slices of the warm-up, which depends on the server, does not change the seeds of later
+/// Expects that the number of loads in the warm-up, which depends on the server, does not change the seeds of later
 /// loads.
 #[test]
 fn a_longer_warm_up_does_not_change_the_later_schedules() {
