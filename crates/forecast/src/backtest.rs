@@ -29,7 +29,7 @@ pub(crate) const MAX_CREDIBLE_RATIO: f64 = 10.0;
 const ROUNDING: f64 = 1e-12;
 
 /// Errors of a forecast step up to this share of the highest rate count as rounding errors of the fit and the forecast.
-const ROUNDING_OF_STEP: f64 = 1e-9;
+const MAX_STEP_ROUNDING: f64 = 1e-9;
 
 /// The candidate that the back-test has chosen, and the results of the back-test.
 pub(crate) struct BacktestChoice {
@@ -155,7 +155,7 @@ impl Trial {
 
 /// Upper bound of the rounding error of a forecast step, in arrivals per second, for these actual rates.
 fn rounding_of(rates: &[f64]) -> f64 {
-    ROUNDING_OF_STEP * rates.iter().copied().fold(0.0, f64::max)
+    MAX_STEP_ROUNDING * rates.iter().copied().fold(0.0, f64::max)
 }
 
 /// The errors of one candidate's forecasts.

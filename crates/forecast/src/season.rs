@@ -9,7 +9,7 @@ use crate::time::DAY_S;
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 /// Significance level of the F test: the probability that noise is detected as a season.
-const SIGNIFICANT: f64 = 0.01;
+const SIGNIFICANCE_LEVEL: f64 = 0.01;
 
 /// Mean squares below this share of the mean square of the series count as rounding errors.
 const ROUNDING: f64 = 1e-20;
@@ -111,7 +111,7 @@ fn doubtful(values: &[f64], seasons: &[Season], rest: &[f64]) -> Vec<usize> {
         let added = squares(&season.pattern) / season.pattern.len() as f64;
         let test = FisherSnedecor::new(season.parameters(), freedom);
         let by_chance = || test.map_or(1.0, |test| test.sf(n * added / season.parameters() / noise));
-        added <= rounding || (noise > rounding && by_chance() > SIGNIFICANT)
+        added <= rounding || (noise > rounding && by_chance() > SIGNIFICANCE_LEVEL)
     };
     seasons.iter().filter(is_doubtful).map(|s| s.pattern.len()).collect()
 }

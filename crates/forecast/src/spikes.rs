@@ -28,7 +28,7 @@ const MAX_SPIKE_SHARE: f64 = 0.1;
 /// Outliers at the same index in this many consecutive periods, such as weeks, are a season.
 const MIN_RECURRENCES: usize = 3;
 /// If at least this share of the last values are outliers, they are a permanent change of the rate, not spikes.
-const LASTING_SHARE: f64 = 0.6;
+const MIN_LASTING_SHARE: f64 = 0.6;
 /// Rates below this share of the median rate are raised to it, because zero has no logarithm.
 const ZERO_SHARE: f64 = 1e-3;
 
@@ -154,7 +154,7 @@ fn keep_lasting(signs: &mut [i8]) {
     let mut lasting_from = n;
     for i in (n.saturating_sub(NEIGHBOURS)..n).rev() {
         found += usize::from(signs[i] != 0);
-        if n - i > 1 && signs[i] != 0 && found as f64 >= LASTING_SHARE * (n - i) as f64 {
+        if n - i > 1 && signs[i] != 0 && found as f64 >= MIN_LASTING_SHARE * (n - i) as f64 {
             lasting_from = i;
         }
     }

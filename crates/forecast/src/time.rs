@@ -17,7 +17,7 @@ pub const MONTH_S: f64 = 365.25 / 12.0 * DAY_S as f64;
 
 /// A time that is written as a number is in milliseconds if it is at least this. In seconds, it would be after the year
 /// 5000.
-const MILLISECONDS: i64 = 100_000_000_000;
+const MIN_MILLISECONDS: i64 = 100_000_000_000;
 
 /// The valid times, in seconds since 1970-01-01 UTC: from 0000-01-01 to just before 10000-01-01.
 const RANGE: std::ops::Range<i64> = -62_167_219_200..253_402_300_800;
@@ -142,7 +142,7 @@ impl FromStr for ParsedTime {
         let text = text.trim();
         let number = text.split_once('.').filter(|(_, rest)| rest.bytes().all(|b| b.is_ascii_digit()));
         let written = match number.map_or(text, |(whole, _)| whole).parse::<i64>() {
-            Ok(number) if number.unsigned_abs() >= MILLISECONDS.unsigned_abs() => {
+            Ok(number) if number.unsigned_abs() >= MIN_MILLISECONDS.unsigned_abs() => {
                 Some(Self::Instant(number.div_euclid(1000), None))
             }
             Ok(number) => Some(Self::Instant(number, None)),

@@ -45,7 +45,7 @@ pub enum Run {
 
 /// Name and unit of a metric, and whether lower values are better.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct FigureKind {
+pub(crate) struct MetricKind {
     /// The metric's name in reports and in `--max-regression`, such as `p99`.
     pub(crate) name: String,
     /// Unit of the metric's values.
@@ -58,7 +58,7 @@ pub(crate) struct FigureKind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// Name and unit of the metric.
-    pub(crate) kind: FigureKind,
+    pub(crate) kind: MetricKind,
     /// The metric's value over the whole run.
     pub(crate) value: f64,
     /// The value with a standard error that follows from the variation between equal periods of the run; `None` if the
@@ -150,21 +150,21 @@ impl Side {
 /// A metric in all runs of both sides.
 pub(crate) struct Pair {
     /// Name and unit of the metric.
-    pub(crate) kind: FigureKind,
+    pub(crate) kind: MetricKind,
     /// The metric in the runs of side A.
-    pub(crate) a: FigureOfSide,
+    pub(crate) a: MetricOfSide,
     /// The metric in the runs of side B.
-    pub(crate) b: FigureOfSide,
+    pub(crate) b: MetricOfSide,
 }
 
 /// The values of a metric in all runs of one side.
 #[derive(Clone, Debug)]
-pub(crate) struct FigureOfSide {
+pub(crate) struct MetricOfSide {
     /// The metric's value in each run; empty if a run does not have the metric.
     pub(crate) runs: Vec<Measured>,
 }
 
-impl FigureKind {
+impl MetricKind {
     /// Whether differences of the metric are relative or absolute.
     pub(crate) fn scale(&self) -> Scale {
         if self.unit == FigureUnit::Share { Scale::Absolute } else { Scale::Relative }
@@ -172,8 +172,8 @@ impl FigureKind {
 }
 
 /// Names and units of all metrics of these runs, in the order of the run with the most metrics.
-pub(crate) fn figure_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a FigureKind> {
-    let mut kinds: Vec<&FigureKind> = Vec::new();
+pub(crate) fn metric_kinds<'a>(runs: &[&'a Vec<Measured>]) -> Vec<&'a MetricKind> {
+    let mut kinds: Vec<&MetricKind> = Vec::new();
     let mut longest_first = runs.to_vec();
     longest_first.sort_by_key(|figures| std::cmp::Reverse(figures.len()));
     for measured in longest_first.into_iter().flatten() {
@@ -189,12 +189,12 @@ impl Pair {
     /// `a` and `b` contain the metrics of each run.
     fn all(a: Vec<Vec<Measured>>, b: Vec<Vec<Measured>>) -> Vec<Pair> {
         let runs: Vec<&Vec<Measured>> = a.iter().chain(&b).collect();
-        let pair = |kind: &FigureKind| Pair {
+        let pair = |kind: &MetricKind| Pair {
             kind: kind.clone(),
-            a: FigureOfSide::new(&a, &kind.name),
-            b: FigureOfSide::new(&b, &kind.name),
+            a: MetricOfSide::new(&a, &kind.name),
+            b: MetricOfSide::new(&b, &kind.name),
         };
-        let pairs = figure_kinds(&runs).into_iter().map(pair);
+        let pairs = metric_kinds(&runs).into_iter().map(pair);
         pairs.filter(|pair| !pair.a.runs.is_empty() || !pair.b.runs.is_empty()).collect()
     }
 
@@ -215,10 +215,10 @@ impl Pair {
     }
 }
 
-impl FigureOfSide {
-    fn new(runs: &[Vec<Measured>], name: &str) -> FigureOfSide {
+impl MetricOfSide {
+    fn new(runs: &[Vec<Measured>], name: &str) -> MetricOfSide {
         let figure = |figures: &Vec<Measured>| figures.iter().find(|measured| measured.kind.name == name).cloned();
-        FigureOfSide { runs: runs.iter().map(figure).collect::<Option<_>>().unwrap_or_default() }
+        MetricOfSide { runs: runs.iter().map(figure).collect::<Option<_>>().unwrap_or_default() }
     }
 
     pub(crate) fn values(&self) -> Vec<f64> {
@@ -239,7 +239,7 @@ impl FigureOfSide {
     /// have the same variability. With the standard deviation s of the n runs, the variance of the difference of the
     /// means is s²(1 + 1/n). The estimate of `single` has all of this variance, and the degrees of freedom of the n
     /// runs.
-    fn with_variability_for(&self, single: &FigureOfSide, scale: Scale) -> Option<(Estimate, Estimate)> {
+    fn with_variability_for(&self, single: &MetricOfSide, scale: Scale) -> Option<(Estimate, Estimate)> {
         let several = Estimate::from_runs(&self.values())?;
         let value = single.mean()?;
         let ratio = match scale {
@@ -261,15 +261,15 @@ fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
             Scale::Relative => (a > 0.0).then(|| b / a - 1.0),
         };
         let without_interval = a.zip(b).and_then(size);
-        Differing { kind: pair.kind.clone(), a, b, without_interval, difference: pair.difference() }
+        MetricDifference { kind: pair.kind.clone(), a, b, without_interval, difference: pair.difference() }
     };
     judged_together(pairs.iter().map(figure).collect())
 }
 
 /// A metric of both sides, before its p-value is adjusted for the number of metrics.
-pub(crate) struct Differing {
+pub(crate) struct MetricDifference {
     /// Name and unit of the metric.
-    pub(crate) kind: FigureKind,
+    pub(crate) kind: MetricKind,
     /// Mean over the runs of side A; `None` if not all runs have the metric.
     pub(crate) a: Option<f64>,
     /// Mean over the runs of side B; `None` if not all runs have the metric.
@@ -281,10 +281,10 @@ pub(crate) struct Differing {
 }
 
 /// Judges all metrics of a comparison. Their p-values are adjusted for the number of metrics.
-pub(crate) fn judged_together(figures: Vec<Differing>) -> Vec<ComparedFigure> {
+pub(crate) fn judged_together(figures: Vec<MetricDifference>) -> Vec<ComparedFigure> {
     let p_values: Vec<f64> = figures.iter().filter_map(|figure| Some(figure.difference?.p)).collect();
     let mut adjusted = holm(&p_values).into_iter();
-    let judged = |Differing { kind, a, b, without_interval, difference }: Differing| {
+    let judged = |MetricDifference { kind, a, b, without_interval, difference }: MetricDifference| {
         let p = difference.and_then(|_| adjusted.next());
         ComparedFigure {
             name: kind.name,

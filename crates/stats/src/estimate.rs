@@ -27,10 +27,10 @@ const MIN_BATCHES_ABOVE: usize = 20;
 const MAX_CORRELATION: f64 = 0.95;
 
 /// Share of the values at each end (lowest and highest) that a trimmed mean leaves out.
-const TRIMMED: f64 = 0.2;
+const TRIMMED_SHARE: f64 = 0.2;
 
 /// Number of bootstrap samples. A standard error computed from them has itself a relative standard error of 3.5 %.
-const DRAWS: usize = 400;
+const BOOTSTRAP_SAMPLES: usize = 400;
 
 /// An estimated value with its standard error.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,7 +60,7 @@ impl Estimate {
     pub fn from_trimmed(values: &[f64]) -> Option<Estimate> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let trimmed = (TRIMMED * sorted.len() as f64) as usize;
+        let trimmed = (TRIMMED_SHARE * sorted.len() as f64) as usize;
         let kept = sorted.get(trimmed..sorted.len() - trimmed)?;
         let (lowest, highest) = (*kept.first()?, *kept.last()?);
         let winsorized: Vec<f64> = sorted.iter().map(|value| value.clamp(lowest, highest)).collect();
@@ -110,7 +110,7 @@ impl Estimate {
             (0..batches.count).for_each(|_| weights[random.random_range(0..batches.count)] += 1.0);
             counts.quantile(&weights, q)
         };
-        let draws: Vec<f64> = (0..DRAWS).filter_map(&mut draw).collect();
+        let draws: Vec<f64> = (0..BOOTSTRAP_SAMPLES).filter_map(&mut draw).collect();
         let deviation = Moments::from_values(&draws)?.standard_deviation()?;
         // On average, the variance of n values drawn with replacement from n values is only (n − 1)/n of the true
         // variance. This factor corrects it.

@@ -10,7 +10,7 @@ mod select;
 
 use crate::change_points::{MIN_SEGMENT, change_points};
 use crate::compare::unlike::{CONDITIONS, Condition};
-use crate::compare::{FigureKind, FigureOfSide, Measured, Pair, Run, figure_kinds};
+use crate::compare::{Measured, MetricKind, MetricOfSide, Pair, Run, metric_kinds};
 use crate::difference::Scale;
 use crate::error::StatsError;
 use brimful_core::comparison::Variability;
@@ -31,7 +31,7 @@ const MIN_RUNS: usize = 2 * MIN_SEGMENT;
 pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, StatsError> {
     let (runs, notes) = select::select(runs)?;
     let measured: Vec<Vec<Measured>> = runs.iter().map(|(_, run)| run.figures(Variability::BetweenRuns)).collect();
-    let kinds = figure_kinds(&measured.iter().collect::<Vec<_>>());
+    let kinds = metric_kinds(&measured.iter().collect::<Vec<_>>());
     let divided = divide_all(kinds.into_iter().map(|kind| Series::new(kind, &measured)).collect());
     let first_new = runs.len().saturating_sub(new_runs);
     let mut changes: Vec<FigureChange> = divided.iter().flat_map(|divided| divided.changes(&runs, first_new)).collect();
@@ -52,7 +52,7 @@ pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, Sta
 
 /// The values of one metric, in the runs that have it.
 struct Series {
-    kind: FigureKind,
+    kind: MetricKind,
     /// For each value, the index of its run; in increasing order.
     indices: Vec<usize>,
     /// The value of the metric in each of these runs.
@@ -60,7 +60,7 @@ struct Series {
 }
 
 impl Series {
-    fn new(kind: &FigureKind, runs: &[Vec<Measured>]) -> Series {
+    fn new(kind: &MetricKind, runs: &[Vec<Measured>]) -> Series {
         let is_figure = |measured: &&Measured| measured.kind.name == kind.name && measured.value.is_finite();
         let figure_of =
             |(index, figures): (usize, &Vec<Measured>)| Some((index, figures.iter().find(is_figure)?.clone()));
@@ -74,7 +74,7 @@ impl Series {
         let mut bounds = vec![0];
         bounds.extend(change_points(&values));
         bounds.push(values.len());
-        let part = |ends: &[usize]| FigureOfSide { runs: self.measured[ends[0]..ends[1]].to_vec() };
+        let part = |ends: &[usize]| MetricOfSide { runs: self.measured[ends[0]..ends[1]].to_vec() };
         let parts = bounds.windows(2).map(part).filter(|part| !part.runs.is_empty()).collect();
         DividedSeries { parts, kind: self.kind, indices: self.indices }
     }
@@ -90,11 +90,11 @@ fn divide_all(series: Vec<Series>) -> Vec<DividedSeries> {
 
 /// A series, divided at its changes.
 struct DividedSeries {
-    kind: FigureKind,
+    kind: MetricKind,
     /// For each value, the index of its run.
     indices: Vec<usize>,
     /// The values of each segment (the runs between two changes). No segment is empty.
-    parts: Vec<FigureOfSide>,
+    parts: Vec<MetricOfSide>,
 }
 
 impl DividedSeries {
@@ -116,7 +116,7 @@ impl DividedSeries {
 
     fn segments(&self) -> Vec<Segment> {
         let mut begin = 0;
-        let segment = |part: &FigureOfSide| {
+        let segment = |part: &MetricOfSide| {
             let first = begin;
             begin += part.runs.len();
             Segment {
@@ -132,7 +132,7 @@ impl DividedSeries {
     /// Standard deviation of the values from the means of their segments. It is relative to these means unless the
     /// metric is a share.
     fn noise(&self) -> Option<f64> {
-        let deviations = |part: &FigureOfSide| -> Option<Vec<f64>> {
+        let deviations = |part: &MetricOfSide| -> Option<Vec<f64>> {
             let values = part.values();
             let mean = moments::mean(&values)?;
             let unit = if self.kind.scale() == Scale::Relative { mean } else { 1.0 };
@@ -148,7 +148,7 @@ impl DividedSeries {
     /// `first_new` or a higher one.
     fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<FigureChange> {
         let mut place = 0;
-        let change = |parts: &[FigureOfSide]| {
+        let change = |parts: &[MetricOfSide]| {
             place += parts[0].runs.len();
             let (before, after) = (self.indices[place - 1], self.indices[place]);
             let pair = Pair { kind: self.kind.clone(), a: parts[0].clone(), b: parts[1].clone() };

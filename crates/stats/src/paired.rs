@@ -9,7 +9,7 @@
 
 use crate::compare::headline::clause;
 use crate::compare::record_figures::{cpu_per_call, figures};
-use crate::compare::{Differing, FigureKind, Measured, figure_kinds, judged_together};
+use crate::compare::{Measured, MetricDifference, MetricKind, judged_together, metric_kinds};
 use crate::difference::{Scale, difference};
 use crate::estimate::Estimate;
 use brimful_core::comparison::{ComparedFigure, FigureUnit, Variability};
@@ -24,7 +24,7 @@ const MIN_ROUNDS: usize = 5;
 /// enough, and the mean of a few rounds is not exactly normally distributed. Without this factor, one or two percent
 /// fewer intervals would contain the true value. With it, 93 % to 97 % do in simulations
 /// (`crates/ab/src/simulated.rs`).
-const CAUTION: f64 = 1.06;
+const STANDARD_ERROR_FACTOR: f64 = 1.06;
 
 /// The metrics of one slice: a short measurement of one server.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -51,7 +51,7 @@ impl SliceMetrics {
 
     /// A slice with a single metric: a time in seconds, for which lower is better.
     pub fn from_value(name: &str, value: f64) -> SliceMetrics {
-        let kind = FigureKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
+        let kind = MetricKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
         SliceMetrics(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
@@ -76,7 +76,7 @@ impl SliceMetrics {
 pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<ComparedFigure> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
-    let kinds = figure_kinds(&all);
+    let kinds = metric_kinds(&all);
     let (main, others): (Vec<_>, Vec<_>) =
         kinds.iter().map(|kind| differing(rounds, kind)).partition(|figure| figure.kind.name == main);
     let mut judged = [judged_together(main), judged_together(others)].concat();
@@ -94,9 +94,9 @@ pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
 pub fn round_differences(rounds: &[PairedRound], name: &str) -> Vec<f64> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
-    let kind = figure_kinds(&all).into_iter().find(|kind| kind.name == name).cloned();
+    let kind = metric_kinds(&all).into_iter().find(|kind| kind.name == name).cloned();
     let Some(kind) = kind else { return Vec::new() };
-    rounds.iter().filter_map(|round| RoundFigure::new(round, &kind)).map(|round| round.b - round.a).collect()
+    rounds.iter().filter_map(|round| MetricOfRound::new(round, &kind)).map(|round| round.b - round.a).collect()
 }
 
 /// Writes a clause about the difference of a metric, like "B uses 18 % less CPU time per request (17 … 19 %)".
@@ -105,16 +105,16 @@ pub fn difference_clause(figure: &ComparedFigure) -> String {
 }
 
 /// A metric in one round, for both servers: mean logarithms or, for shares, mean values.
-struct RoundFigure {
+struct MetricOfRound {
     a: f64,
     b: f64,
     /// Minimum standard error of b − a, because the metric was counted in whole numbers or rounded.
     resolution: f64,
 }
 
-impl RoundFigure {
+impl MetricOfRound {
     /// Returns `None` if a server has no slice with the metric.
-    fn new(round: &PairedRound, kind: &FigureKind) -> Option<RoundFigure> {
+    fn new(round: &PairedRound, kind: &MetricKind) -> Option<MetricOfRound> {
         let side = |slices: &[SliceMetrics]| {
             let measured = slices.iter().filter_map(|slice| slice.0.iter().find(|other| other.kind.name == kind.name));
             let scaled: Vec<(f64, f64)> = match kind.scale() {
@@ -131,12 +131,12 @@ impl RoundFigure {
         };
         let (a, a_variance) = side(&round.a)?;
         let (b, b_variance) = side(&round.b)?;
-        Some(RoundFigure { a, b, resolution: (a_variance + b_variance).sqrt() })
+        Some(MetricOfRound { a, b, resolution: (a_variance + b_variance).sqrt() })
     }
 }
 
-fn differing(rounds: &[PairedRound], kind: &FigureKind) -> Differing {
-    let rounds: Vec<RoundFigure> = rounds.iter().filter_map(|round| RoundFigure::new(round, kind)).collect();
+fn differing(rounds: &[PairedRound], kind: &MetricKind) -> MetricDifference {
+    let rounds: Vec<MetricOfRound> = rounds.iter().filter_map(|round| MetricOfRound::new(round, kind)).collect();
     let count = rounds.len() as f64;
     let resolution = rounds.iter().map(|round| round.resolution.powi(2)).sum::<f64>().sqrt() / count;
     let differences: Vec<f64> = rounds.iter().map(|round| round.b - round.a).collect();
@@ -158,12 +158,12 @@ fn differing(rounds: &[PairedRound], kind: &FigureKind) -> Differing {
         let unit = if scale == Scale::Relative { b } else { 1.0 };
         difference(
             &first,
-            &Estimate { value: b, standard_error: CAUTION * change.standard_error * unit, ..change },
+            &Estimate { value: b, standard_error: STANDARD_ERROR_FACTOR * change.standard_error * unit, ..change },
             scale,
         )
     });
     let without_interval = middle.map(|middle| if scale == Scale::Relative { middle.exp_m1() } else { middle });
-    Differing { kind: kind.clone(), a, b, without_interval, difference }
+    MetricDifference { kind: kind.clone(), a, b, without_interval, difference }
 }
 
 #[cfg(test)]

@@ -15,11 +15,11 @@ pub(crate) fn t_95(degrees_of_freedom: u64) -> Option<f64> {
 }
 
 /// Above this number of degrees of freedom, the distribution counts as normal: its 97.5 % quantile differs by 0.001 %.
-const MANY: f64 = 1e5;
+const MAX_T_DEGREES_OF_FREEDOM: f64 = 1e5;
 
 /// A quantile of Student's t distribution. The degrees of freedom may be infinite; `None` if they are not positive.
 pub(crate) fn t_quantile(degrees_of_freedom: f64, probability: f64) -> Option<f64> {
-    if degrees_of_freedom > MANY {
+    if degrees_of_freedom > MAX_T_DEGREES_OF_FREEDOM {
         return Some(Normal::standard().inverse_cdf(probability));
     }
     StudentsT::new(0.0, 1.0, degrees_of_freedom).ok().map(|t| t.inverse_cdf(probability))
@@ -28,7 +28,7 @@ pub(crate) fn t_quantile(degrees_of_freedom: f64, probability: f64) -> Option<f6
 /// The probability that a value of Student's t distribution is at least as far from 0 as `t`. The degrees of freedom
 /// may be infinite; `None` if they are not positive.
 pub(crate) fn t_probability(degrees_of_freedom: f64, t: f64) -> Option<f64> {
-    if degrees_of_freedom > MANY {
+    if degrees_of_freedom > MAX_T_DEGREES_OF_FREEDOM {
         return Some(2.0 * Normal::standard().cdf(-t.abs()));
     }
     StudentsT::new(0.0, 1.0, degrees_of_freedom).ok().map(|distribution| 2.0 * distribution.cdf(-t.abs()))
@@ -47,9 +47,10 @@ mod tests {
         assert_eq!(t_95(0), None);
         // Above the bound, the quantile is that of the normal distribution. On both sides of the bound, it must equal
         // the value in printed tables.
-        let [below, above] = [MANY, MANY + 1.0].map(|df| t_quantile(df, 0.975).unwrap());
+        let [below, above] =
+            [MAX_T_DEGREES_OF_FREEDOM, MAX_T_DEGREES_OF_FREEDOM + 1.0].map(|df| t_quantile(df, 0.975).unwrap());
         assert!((below - above).abs() < 1e-4 && (above - 1.959_964).abs() < 1e-6, "{below} {above}");
-        let [below, above] = [MANY, f64::INFINITY].map(|df| t_probability(df, -1.959_964).unwrap());
+        let [below, above] = [MAX_T_DEGREES_OF_FREEDOM, f64::INFINITY].map(|df| t_probability(df, -1.959_964).unwrap());
         assert!((below - above).abs() < 1e-4 && (above - 0.05).abs() < 1e-6, "{below} {above}");
     }
 }

@@ -33,14 +33,14 @@ const SATURATED_BUSY: f64 = 0.97;
 /// If the throughput exceeds this share of the client's maximum rate, the client itself may have limited it.
 const NEAR_CLIENT_LIMIT: f64 = 0.95;
 /// Minimum trend of the server's speed during calibration, relative to the mean speed, that causes a warning. The trend
-/// must also be at least [`TREND_IN_ERRORS`] standard errors.
-const TREND: f64 = 0.15;
+/// must also be at least [`MIN_TREND_IN_ERRORS`] standard errors.
+const MIN_TREND: f64 = 0.15;
 /// Minimum trend of the server's speed that causes a warning, in standard errors of the trend.
-const TREND_IN_ERRORS: f64 = 4.0;
+const MIN_TREND_IN_ERRORS: f64 = 4.0;
 /// Minimum number of blocks (repetitions of the calibration loads) in which a trend is tested.
 const MIN_BLOCKS_FOR_TREND: usize = 5;
 /// Utilization of the idle server's CPUs above which it is assumed to have other clients.
-const OTHER_CLIENTS: f64 = 0.02;
+const OTHER_CLIENTS_UTILIZATION: f64 = 0.02;
 /// Calibration adds blocks (repetitions of its loads) until the half width of the capacity's 95 % confidence interval
 /// is below this share of the capacity, or until the maximum number of blocks.
 const PRECISION: f64 = 0.02;
@@ -112,7 +112,7 @@ pub(crate) fn calibrate(
 ) -> Result<Calibration, Halt> {
     let setup = runner.setup;
     let idle_load = idle.busy / f64::from(setup.servers());
-    if idle_load > OTHER_CLIENTS {
+    if idle_load > OTHER_CLIENTS_UTILIZATION {
         runner.note(format!(
             "the server is busy for {} of the time without our load, so it has other clients: the model takes their load \
              for constant",
@@ -369,7 +369,10 @@ fn change_of_server(rates: &[f64], processes: &[u64]) -> Option<Reason> {
     let residuals: f64 = rates.iter().enumerate().map(residual).sum();
     let standard_error = (residuals / (n - 2.0) / squares).sqrt();
     let change = slope * (n - 1.0);
-    if rates.len() < MIN_BLOCKS_FOR_TREND || change.abs() < TREND || slope.abs() < TREND_IN_ERRORS * standard_error {
+    if rates.len() < MIN_BLOCKS_FOR_TREND
+        || change.abs() < MIN_TREND
+        || slope.abs() < MIN_TREND_IN_ERRORS * standard_error
+    {
         return None;
     }
     let scaled = processes.first().zip(processes.last()).filter(|(first, last)| first != last);

@@ -7,15 +7,15 @@ use brimful_core::{Nanos, Rate};
 use brimful_estimate::OfferedLoad;
 
 /// Rates of the open loads of calibration, in percent of the capacity.
-const LEVELS: [u32; 4] = [10, 20, 40, 60];
+const LEVEL_PERCENTS: [u32; 4] = [10, 20, 40, 60];
 /// Rate of the lightest open load of calibration, in percent of the capacity.
-pub(crate) const LIGHTEST_LEVEL: u32 = LEVELS[0];
+pub(crate) const LIGHTEST_LEVEL: u32 = LEVEL_PERCENTS[0];
 /// Duration of an open load of calibration, without its warm-up, in units of [`Setup::level_duration`].
-const LEVEL_STEP: f64 = 0.1;
+const OPEN_LOAD_DURATION: f64 = 0.1;
 /// Duration of a closed load of calibration, without its warm-up, in units of [`Setup::level_duration`].
-const CLIENTS_STEP: f64 = 0.05;
+const CLOSED_LOAD_DURATION: f64 = 0.05;
 /// Minimum duration of a load of calibration, without its warm-up.
-const SHORTEST_STEP: Nanos = Nanos::from_millis(200);
+const MIN_LOAD_DURATION: Nanos = Nanos::from_millis(200);
 /// Time that a run takes in addition to its load: to start threads and the monitor, and to wait for the last responses.
 pub(crate) const RUN_SET_UP: Nanos = Nanos::from_millis(140);
 /// Duration of the warm-up at the start of each calibration load, in units of [`Setup::level_duration`]. After a pause,
@@ -24,12 +24,12 @@ const WARM_UP: f64 = 0.075;
 /// Maximum duration of the warm-up.
 const LONGEST_WARM_UP: Nanos = Nanos::from_secs(1);
 /// Minimum number of calls in a load of calibration; in a closed load, per client. A load is extended to at most
-/// [`LONGEST_STEP`] for these calls.
-const CALLS: f64 = 12.0;
+/// [`MAX_EXTENDED_DURATION`] for these calls.
+const MIN_CALLS: f64 = 12.0;
 /// Maximum duration to which a load of calibration is extended for its minimum number of calls.
-const LONGEST_STEP: Nanos = Nanos::from_secs(1);
+const MAX_EXTENDED_DURATION: Nanos = Nanos::from_secs(1);
 /// Duration of an anchor (a short load that measures the host's speed), in units of a closed load of calibration.
-const ANCHOR: f64 = 2.5;
+const ANCHOR_DURATION: f64 = 2.5;
 /// Minimum number of blocks (repetitions of the calibration loads) in a thorough survey. Other surveys have one less.
 const MIN_BLOCKS: usize = 6;
 /// Maximum number of blocks (repetitions of the calibration loads) in a thorough survey. Other surveys have one less.
@@ -75,7 +75,7 @@ impl BlockDesign<'_> {
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
         let classes = self.setup.workload.classes.len();
-        let mut places: Vec<OfferedLoad> = LEVELS.map(OfferedLoad::Level).to_vec();
+        let mut places: Vec<OfferedLoad> = LEVEL_PERCENTS.map(OfferedLoad::Level).to_vec();
         places.extend(numbers.into_iter().map(OfferedLoad::Clients));
         if classes > 1 {
             places.extend((0..classes).map(|class| OfferedLoad::SingleClass(class, clients)));
@@ -89,16 +89,16 @@ impl BlockDesign<'_> {
             OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.offerable(capacity));
-                let calls = Nanos::from_secs_f64(CALLS / rate.0.max(1e-9)).min(LONGEST_STEP);
-                let measured = times(LEVEL_STEP, self.setup.level_duration).max(SHORTEST_STEP).max(calls);
+                let calls = Nanos::from_secs_f64(MIN_CALLS / rate.0.max(1e-9)).min(MAX_EXTENDED_DURATION);
+                let measured = times(OPEN_LOAD_DURATION, self.setup.level_duration).max(MIN_LOAD_DURATION).max(calls);
                 (self.setup.workload_with(Load::poisson(rate)), measured, fraction)
             }
             OfferedLoad::Clients(clients) => {
-                (self.setup.workload_with(closed(clients)), self.clients_step(clients, capacity), 1.0)
+                (self.setup.workload_with(closed(clients)), self.closed_load_duration(clients, capacity), 1.0)
             }
             OfferedLoad::SingleClass(class, clients) => {
                 let workload = with_load(&only_class(&self.setup.workload, class), closed(clients));
-                (workload, self.clients_step(clients, capacity), 1.0)
+                (workload, self.closed_load_duration(clients, capacity), 1.0)
             }
         };
         let duration = warm_up(self.setup) + measured;
@@ -114,15 +114,15 @@ impl BlockDesign<'_> {
         }
     }
 
-    fn clients_step(&self, clients: u64, capacity: f64) -> Nanos {
-        let calls = Nanos::from_secs_f64(CALLS * clients as f64 / capacity).min(LONGEST_STEP);
-        times(CLIENTS_STEP, self.setup.level_duration).max(SHORTEST_STEP).max(calls)
+    fn closed_load_duration(&self, clients: u64, capacity: f64) -> Nanos {
+        let calls = Nanos::from_secs_f64(MIN_CALLS * clients as f64 / capacity).min(MAX_EXTENDED_DURATION);
+        times(CLOSED_LOAD_DURATION, self.setup.level_duration).max(MIN_LOAD_DURATION).max(calls)
     }
 
     /// The capacity, or a lower rate if this client could not offer the highest rate of calibration. The rates of the
     /// open loads are percentages of it.
     fn offerable(&self, capacity: f64) -> f64 {
-        let highest = f64::from(LEVELS[LEVELS.len() - 1]) / 100.0;
+        let highest = f64::from(LEVEL_PERCENTS[LEVEL_PERCENTS.len() - 1]) / 100.0;
         self.client_limit.map_or(capacity, |limit| capacity.min(limit / highest))
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn warm_up(setup: &Setup) -> Nanos {
 /// with a capacity of `capacity` calls per second.
 pub(crate) fn anchor_duration(setup: &Setup, clients: u64, capacity: f64) -> Nanos {
     let design = BlockDesign { setup, client_limit: None };
-    times(ANCHOR, design.plan_load_step(OfferedLoad::Clients(clients), capacity).duration)
+    times(ANCHOR_DURATION, design.plan_load_step(OfferedLoad::Clients(clients), capacity).duration)
 }
 
 /// The number of clients after `clients` in the search for the capacity: four times as many, then half of `max`, then

@@ -7,7 +7,7 @@
 use crate::baseline::{IDLE, needed_rate};
 use crate::connections::ConnectionUse;
 use crate::design::{BlockDesign, RUN_SET_UP, anchor_duration, blocks, next_clients};
-use crate::first_look::FIRST_LOOK;
+use crate::first_look::INITIAL_DURATION;
 use crate::objective::{expected_slices, slice_duration};
 use crate::overload::overload_durations;
 use crate::predictions::{PREDICTION_TIME, planned_levels, saturation_duration};
@@ -59,7 +59,7 @@ pub(crate) fn estimated_duration(
     let blocks = (min_blocks + max_blocks) as f64 / 2.0;
     let is_bounded = !setup.impact_limits.applies_after_calibration && setup.shards.is_none();
     let needed_rate = is_bounded.then(|| needed_rate(search.capacity));
-    FIRST_LOOK
+    INITIAL_DURATION
         + warm_server_up::typical_duration(setup)
         + client_limit::typical_duration(needed_rate)
         + idle
@@ -113,7 +113,7 @@ fn levels(setup: &Setup, search: &Search, change: Option<Change>) -> Runs {
     }
     add_with_anchors(saturation_duration(level_duration));
     if change.is_some() {
-        let duration = times(what_if::LENGTH, level_duration);
+        let duration = times(what_if::LOAD_DURATION, level_duration);
         add_with_anchors(duration);
         runs.add(duration);
     }

@@ -13,7 +13,7 @@ use brimful_core::workload::RequestClass;
 use brimful_core::{Bytes, Nanos};
 
 /// Duration of the first measurement of the server.
-pub(crate) const FIRST_LOOK: Nanos = Nanos::from_millis(1000);
+pub(crate) const INITIAL_DURATION: Nanos = Nanos::from_millis(1000);
 
 /// The results of the first measurement of the server, with a single client.
 #[derive(Debug)]
@@ -36,8 +36,8 @@ impl InitialMeasurement {
 /// Offers the load of one client for a short time. Ends the survey if the responses are errors, redirects or
 /// unexpected.
 pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasurement, Halt> {
-    runner.begin("a first look at the server".to_owned(), FIRST_LOOK);
-    let trial = runner.measure(&runner.setup.workload_with(closed(1)), FIRST_LOOK)?;
+    runner.begin("a first look at the server".to_owned(), INITIAL_DURATION);
+    let trial = runner.measure(&runner.setup.workload_with(closed(1)), INITIAL_DURATION)?;
     if trial.record.wants_tls {
         let message = "the server speaks TLS on this port: write https:// in place of http://";
         return Err(SurveyError::NotSurveyable(message.to_owned()).into());

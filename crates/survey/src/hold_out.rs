@@ -13,7 +13,7 @@ use brimful_estimate::{ResponseSummary, ServerFit};
 
 /// Number of TLS handshakes per call from which a note is written. A handshake costs the server as much CPU time as
 /// many calls.
-const HANDSHAKES: f64 = 0.002;
+const MIN_NOTED_HANDSHAKES: f64 = 0.002;
 /// With more handshakes per call than this, each call is assumed to open its own connection on purpose, and no note is
 /// needed.
 const DELIBERATE_HANDSHAKES: f64 = 0.5;
@@ -86,7 +86,7 @@ fn response_on_this_host(
 /// opened before each load, because the model does not describe the cost of handshakes.
 fn handshake_note(counts: &Counts) -> Option<String> {
     let per_call = counts.handshakes as f64 / counts.completed as f64;
-    (HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {
+    (MIN_NOTED_HANDSHAKES..DELIBERATE_HANDSHAKES).contains(&per_call).then(|| {
         format!(
             "{} TLS handshakes for {} calls ({}), because the server closes connections (nginx after \
              keepalive_requests, Apache after MaxKeepAliveRequests): the model does not know their cost, and calls wait \

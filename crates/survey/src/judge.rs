@@ -9,22 +9,22 @@ use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
 
 /// Tolerated relative error of predicted throughput and utilization. A model is considered useful within 5 to 10 %
 /// (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
-const THROUGHPUT: f64 = 0.1;
+const MAX_THROUGHPUT_ERROR: f64 = 0.1;
 /// Tolerated relative error of predicted mean response times. A model is considered useful within 10 to 30 % (Lazowska,
 /// Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
-const RESPONSE: f64 = 0.3;
+const MAX_RESPONSE_ERROR: f64 = 0.3;
 /// If the host's speed caused an error of more than this share, the verdict states the size of that error.
-const NOTABLE: f64 = 0.05;
+const NOTABLE_HOST_ERROR: f64 = 0.05;
 
 /// Share of the saturation rate above which small errors of a service demand cause large errors of the mean response
 /// time: about 7 times as large at 85 %, and 10 times as large at 90 %. Above it, a mean response time refutes the
 /// model only if it is outside of the range that the prediction interval permits.
-const SENSITIVE: f64 = 0.85;
+const SENSITIVE_LOAD: f64 = 0.85;
 
 /// Minimum share of idle CPUs, on the saturated server, that the verdict mentions.
-const IDLE: f64 = 0.1;
+const MIN_IDLE_SHARE: f64 = 0.1;
 /// Minimum CPU usage of other programs, on the saturated server, that the verdict mentions.
-const OTHERS: f64 = 0.05;
+const MIN_OTHER_WORK: f64 = 0.05;
 
 /// The verdict on the whole survey. `full` names a saturated resource other than the CPUs, with the evidence; `None` if
 /// calibration found no such resource.
@@ -114,7 +114,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
     // If the host's speed changed during the measurement, its mean is somewhere between the speed before and the speed
     // after the measurement.
     let host_uncertainty = closed.and_then(|closed| closed.host_speed_change).map_or(0.0, |change| change.abs() / 2.0);
-    let tolerance = Tolerance { least: THROUGHPUT / 2.0, most: THROUGHPUT };
+    let tolerance = Tolerance { least: MAX_THROUGHPUT_ERROR / 2.0, most: MAX_THROUGHPUT_ERROR };
     let miss = Miss::from_comparison(saturation, tolerance, host_uncertainty)?;
     let cause = closed.and_then(|closed| saturated_by(closed, full)).unwrap_or_default();
     let message = format!(
@@ -130,7 +130,7 @@ fn capacity_missed(levels: &[Level], saturation: Comparison, full: Option<&str>)
 /// A clause with the error of the model alone, if the host's speed caused a significant part of the error.
 fn without_host(comparison: Comparison, model_error: f64) -> String {
     match comparison.error_drift {
-        Some(drift) if drift.abs() > NOTABLE => {
+        Some(drift) if drift.abs() > NOTABLE_HOST_ERROR => {
             let model_error = signed_percent(model_error);
             format!(" ({model_error} of it the model's, because the host's speed was different then)")
         }
@@ -142,7 +142,7 @@ fn without_host(comparison: Comparison, model_error: f64) -> String {
 fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
     let idle = closed.cpu?.idle;
     let others = 1.0 - idle - closed.utilization.measured?;
-    if idle > IDLE {
+    if idle > MIN_IDLE_SHARE {
         let shortage = match full {
             Some(full) => format!("what was full in calibration is {full}"),
             None => {
@@ -153,7 +153,8 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
         };
         return Some(format!(" The CPUs were idle for {} of the time then: {shortage}.", percent(idle)));
     }
-    (others > OTHERS).then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
+    (others > MIN_OTHER_WORK)
+        .then(|| format!(" Something other than the server used {} of its CPUs then.", percent(others)))
 }
 
 /// The reason with the largest error of a predicted load level that refutes the model; `None` if no level refutes it.
@@ -161,7 +162,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {
-        figures(level).into_iter().filter_map(move |figure| {
+        predicted_metrics(level).into_iter().filter_map(move |figure| {
             let miss = Miss::from_comparison(figure.comparison, figure.tolerance, 0.0)?;
             Some((level, figure, miss))
         })
@@ -185,7 +186,7 @@ fn level_missed(levels: &[Level]) -> Option<Reason> {
 }
 
 /// A predicted metric of a load level, with its measurement.
-struct Figure {
+struct PredictedMetric {
     /// Subject and verb of the message's clause, such as «calls take on average». The message continues with the value.
     phrase: &'static str,
     kind: Kind,
@@ -198,29 +199,29 @@ enum Kind {
     Share,
 }
 
-fn figures(level: &Level) -> [Figure; 5] {
+fn predicted_metrics(level: &Level) -> [PredictedMetric; 5] {
     // Near saturation, a mean refutes the model only if it is outside of the range that the prediction interval permits.
-    let mean_tolerance = if level.fraction < SENSITIVE {
-        Tolerance { least: RESPONSE / 2.0, most: RESPONSE }
+    let mean_tolerance = if level.fraction < SENSITIVE_LOAD {
+        Tolerance { least: MAX_RESPONSE_ERROR / 2.0, most: MAX_RESPONSE_ERROR }
     } else {
-        Tolerance { least: RESPONSE, most: f64::INFINITY }
+        Tolerance { least: MAX_RESPONSE_ERROR, most: f64::INFINITY }
     };
     // A percentile, too, refutes the model only if it is outside of the range that the prediction interval permits. The
     // 99th percentile depends on few calls, so its tolerance is larger.
-    let percentile_tolerance = Tolerance { least: RESPONSE, most: f64::INFINITY };
-    let p99_tolerance = Tolerance { least: 2.0 * RESPONSE, most: f64::INFINITY };
-    let time = |phrase, comparison, tolerance| Figure { phrase, kind: Kind::Time, comparison, tolerance };
+    let percentile_tolerance = Tolerance { least: MAX_RESPONSE_ERROR, most: f64::INFINITY };
+    let p99_tolerance = Tolerance { least: 2.0 * MAX_RESPONSE_ERROR, most: f64::INFINITY };
+    let time = |phrase, comparison, tolerance| PredictedMetric { phrase, kind: Kind::Time, comparison, tolerance };
     let ResponsePercentiles { p50, p95, p99 } = level.response_percentiles_s;
     [
         time("calls take on average", level.response_time_s, mean_tolerance),
         time("half of the calls take less than", p50, percentile_tolerance),
         time("95 % of the calls take less than", p95, percentile_tolerance),
         time("99 % of the calls take less than", p99, p99_tolerance),
-        Figure {
+        PredictedMetric {
             phrase: "the server keeps its CPUs busy for",
             kind: Kind::Share,
             comparison: level.utilization,
-            tolerance: Tolerance { least: THROUGHPUT / 2.0, most: f64::INFINITY },
+            tolerance: Tolerance { least: MAX_THROUGHPUT_ERROR / 2.0, most: f64::INFINITY },
         },
     ]
 }

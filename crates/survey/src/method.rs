@@ -19,7 +19,7 @@ use crate::runner::{Halt, Runner, SurveyEvent};
 use crate::saturation::{leave_out_saturation, measure_saturation};
 use crate::setup::Setup;
 use crate::warm_server_up::warm_server_up;
-use crate::what_if::{measure_change, rehearse_change};
+use crate::what_if::{measure_change, try_change};
 use brimful_core::survey::Survey;
 
 /// Surveys a server. Once the first load level is measured, the result is always a document. If the survey ended early,
@@ -46,7 +46,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     let setup = runner.setup;
     let first = measure_initially(runner)?;
     findings.connections = choose_connections(runner, &first)?;
-    let change = rehearse_change(runner)?;
+    let change = try_change(runner)?;
     let duration = estimated_duration(setup, &findings.connections, first.rate, change);
     runner.announce(SurveyEvent::EstimatedDuration(duration));
     let warm_rate = warm_server_up(runner, &findings.connections)?;

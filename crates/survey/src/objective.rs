@@ -28,12 +28,12 @@ pub(crate) fn default_objective() -> SloSpec {
 }
 
 /// Duration of a slice (a short load of the search for a rate), in units of `--level`.
-const SLICE: f64 = 0.4;
+const SLICE_DURATION: f64 = 0.4;
 /// Maximum total duration of all slices (short loads of a search), in units of `--level`.
-const BUDGET: f64 = 10.0;
+const MAX_TOTAL_DURATION: f64 = 10.0;
 /// Minimum number of calls in a slice (a short load of a search). A slice is extended for these calls to at most
 /// [`LONGEST_SLICE`].
-const SLICE_CALLS: f64 = 200.0;
+const MIN_SLICE_CALLS: f64 = 200.0;
 /// Maximum duration to which a slice (a short load of a search) is extended.
 const LONGEST_SLICE: Nanos = Nanos::from_secs(5);
 /// The search ends when the half width of the rate's 90 % interval is at most this share of the rate.
@@ -42,23 +42,23 @@ const PRECISION: f64 = 0.03;
 const MIN_SLICES: usize = 10;
 /// Maximum half width of the rate's 90 % interval, as a share of the rate. With a wider interval, the outcome is
 /// undecided.
-const DECIDED: f64 = 0.3;
+const MAX_DECIDED_HALF_WIDTH: f64 = 0.3;
 /// Maximum number of slices that are not used because the load generator was the limit. After more of them, the search
 /// ends.
 const MAX_UNUSED: usize = 3;
 /// Lowest rate of the search, as a share of the capacity. The highest rate is the capacity itself: above it, response
 /// times grow without limit in the long run, although a short load may not show this.
-const LOWEST: f64 = 0.01;
+const LOWEST_RATE: f64 = 0.01;
 /// If the highest rate that meets the objective is at least this share of the capacity, the objective is considered met
 /// at all rates up to the capacity.
 const UP_TO_CAPACITY: f64 = 0.97;
 /// Minimum duration of a slice, as a multiple of the response time limit, because a queue needs time to grow to this
 /// waiting time. A slice is extended to at most [`LONGEST_SLICE`].
-const SLICE_LIMITS: f64 = 10.0;
+const MIN_SLICE_IN_LIMITS: f64 = 10.0;
 /// Rate of the first slice (short load) if there is no prediction, as a share of the capacity.
-const FIRST: f64 = 0.8;
+const DEFAULT_FIRST_RATE: f64 = 0.8;
 /// Mean response time that is assumed for a slice without a completed call, as a multiple of the limit.
-const UNANSWERED: f64 = 1000.0;
+const UNANSWERED_RESPONSE_TIME: f64 = 1000.0;
 
 /// Predicts the highest rate that meets each objective. `ahead` is the time from the end of calibration to the start of
 /// the search.
@@ -101,7 +101,7 @@ fn predict_rate(
     let setup = runner.setup;
     let limited = match slo.measure {
         Measure::ErrorShare { .. } | Measure::Utilization { .. } => return Ok(None),
-        Measure::Percentile { .. } | Measure::Mean { .. } => limited_figure(slo),
+        Measure::Percentile { .. } | Measure::Mean { .. } => limited_measure(slo),
     };
     let class_index = |name: &str| setup.workload.classes.iter().position(|class| class.name == name);
     let limit = ResponseLimit { seconds: slo.limit, limited, class: slo.measure.class().and_then(class_index) };
@@ -114,7 +114,7 @@ fn predict_rate(
             Vec::new()
         })
     };
-    let seconds = times(BUDGET, setup.level_duration).as_secs_f64();
+    let seconds = times(MAX_TOTAL_DURATION, setup.level_duration).as_secs_f64();
     let time = MeasurementTime { ahead_s: ahead.as_secs_f64(), seconds };
     let rate = calibration.fit.predict_rate(&setup.workload.mix(), limit, time, &mut arrivals);
     match failure {
@@ -124,7 +124,7 @@ fn predict_rate(
 }
 
 /// The measure that an objective limits: the share of calls that exceed a limit or fail, or the mean response time.
-fn limited_figure(slo: &Slo) -> LimitedMeasure {
+fn limited_measure(slo: &Slo) -> LimitedMeasure {
     match slo.measure {
         Measure::Percentile { percent, .. } => LimitedMeasure::Share(1.0 - percent / 100.0),
         Measure::ErrorShare { .. } => LimitedMeasure::Share(slo.limit.clamp(1e-6, 0.999)),
@@ -143,7 +143,7 @@ fn result(
     found: Option<(RateEstimate, f64)>,
     slices: &[ObjectiveSlice],
 ) -> RateUnderObjective {
-    let decided = found.filter(|(estimate, _)| estimate.relative_half_width() <= DECIDED);
+    let decided = found.filter(|(estimate, _)| estimate.relative_half_width() <= MAX_DECIDED_HALF_WIDTH);
     let (outcome, measured) = match decided {
         _ if objective.is_missed_at_light_load => (ObjectiveOutcome::MissedAtLightLoad, None),
         None => (ObjectiveOutcome::Undecided, None),
@@ -188,7 +188,7 @@ pub(crate) fn search_rates(
         return Ok(());
     }
     let longest_limit = searches.iter().filter_map(Search::time_limit_s).fold(0.0, f64::max);
-    let mut remaining = times(BUDGET, setup.level_duration);
+    let mut remaining = times(MAX_TOTAL_DURATION, setup.level_duration);
     let mut unused = 0;
     runner.begin("the highest rates that meet the objectives".to_owned(), remaining);
     while let Some(rate) = next_rate(&searches).filter(|_| unused <= MAX_UNUSED) {
@@ -225,14 +225,14 @@ fn next_rate(searches: &[Search<'_>]) -> Option<f64> {
 
 /// Estimated number of slices (short loads) of a search. Most searches end before the maximum total duration.
 pub(crate) fn expected_slices(setup: &Setup) -> usize {
-    if setup.objectives.is_empty() { 0 } else { MIN_SLICES + (BUDGET / SLICE) as usize / 3 }
+    if setup.objectives.is_empty() { 0 } else { MIN_SLICES + (MAX_TOTAL_DURATION / SLICE_DURATION) as usize / 3 }
 }
 
 /// The duration of a slice (short load) at this rate. `limit_s` is the longest response time limit of the objectives,
 /// in seconds.
 pub(crate) fn slice_duration(setup: &Setup, rate: f64, limit_s: f64) -> Nanos {
-    let wanted = (SLICE_CALLS / rate.max(1e-9)).max(SLICE_LIMITS * limit_s);
-    times(SLICE, setup.level_duration).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
+    let wanted = (MIN_SLICE_CALLS / rate.max(1e-9)).max(MIN_SLICE_IN_LIMITS * limit_s);
+    times(SLICE_DURATION, setup.level_duration).max(Nanos::from_secs_f64(wanted).min(LONGEST_SLICE))
 }
 
 /// The search for the highest rate that meets one objective.
@@ -251,8 +251,8 @@ impl<'a> Search<'a> {
     /// load.
     fn new(index: usize, objective: &'a PredictedObjective, capacity: f64) -> Option<Search<'a>> {
         let slo = objective.slo.as_ref().filter(|_| !objective.is_missed_at_light_load)?;
-        let first_rate = objective.rate.map_or(FIRST * capacity, |rate| rate.median);
-        let posterior = RateSearch::new(limited_figure(slo), LOWEST * capacity, capacity);
+        let first_rate = objective.rate.map_or(DEFAULT_FIRST_RATE * capacity, |rate| rate.median);
+        let posterior = RateSearch::new(limited_measure(slo), LOWEST_RATE * capacity, capacity);
         Some(Search { index, objective, slo, posterior, first_rate, slices: Vec::new() })
     }
 
@@ -278,8 +278,10 @@ impl<'a> Search<'a> {
         let CallsByLimit { calls, beyond, value } = count_by_limit(&trial.record, self.slo)?;
         self.posterior.add(
             rate,
-            match limited_figure(self.slo) {
-                LimitedMeasure::Mean => Slice::Mean(value.map_or(UNANSWERED, |mean| mean / self.slo.limit)),
+            match limited_measure(self.slo) {
+                LimitedMeasure::Mean => {
+                    Slice::Mean(value.map_or(UNANSWERED_RESPONSE_TIME, |mean| mean / self.slo.limit))
+                }
                 LimitedMeasure::Share(_) => Slice::Calls { beyond, calls },
             },
         );

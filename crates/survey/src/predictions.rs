@@ -21,15 +21,15 @@ const HELD_OUT: [(f64, f64); 2] = [(0.5, 1.0), (0.7, 1.5)];
 const HELD_OUT_THOROUGH: [(f64, f64); 5] = [(0.3, 1.0), (0.5, 1.0), (0.7, 1.5), (0.8, 2.0), (0.9, 2.0)];
 /// The load of a mix that calibration did not measure: rate as a share of this mix's saturation rate, and duration in
 /// units of `--level`.
-const UNSEEN: (f64, f64) = (0.6, 1.0);
+const UNSEEN_MIX: (f64, f64) = (0.6, 1.0);
 /// The load with bursty arrivals that tests the predictions: mean rate as a share of the saturation rate, and duration
 /// in units of `--level`.
-const BURSTS: (f64, f64) = (0.5, 1.0);
+const BURSTY_LOAD: (f64, f64) = (0.5, 1.0);
 const BURSTS_NAME: &str = "bursts";
 /// Bursty arrivals: 1.6 times the mean rate for 200 ms on average, then 0.4 times the mean rate for 200 ms on average.
 pub(crate) const ON_OFF: &str = "mmpp:1.6,50%,200ms";
 /// Duration of the load that measures the saturation rate, in units of `--level`.
-const SATURATION: f64 = 1.0;
+const SATURATION_DURATION: f64 = 1.0;
 
 /// Computes all predictions with the calibrated model.
 pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Result<Predictions, Halt> {
@@ -47,14 +47,14 @@ pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Res
         levels.push(predict(fit, bench, "mix", *fraction, workload, time)?);
     }
     if let Some(unseen) = unseen_mix(mix).filter(|_| setup.thorough) {
-        let (fraction, length) = UNSEEN;
+        let (fraction, length) = UNSEEN_MIX;
         let rate = fraction * fit.saturation_for_mix(&unseen.mix());
         let workload = with_load(&unseen, Load::poisson(Rate(rate)));
         let time = timetable.next(times(length, setup.level_duration));
         levels.push(predict(fit, bench, "unseen mix", fraction, workload, time)?);
     }
     if setup.thorough {
-        let (fraction, length) = BURSTS;
+        let (fraction, length) = BURSTY_LOAD;
         let arrivals = ON_OFF.to_owned();
         let workload = with_load(mix, Load::Open { rate: Rate(fraction * saturation), arrivals });
         let time = timetable.next(times(length, setup.level_duration));
@@ -70,8 +70,8 @@ pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Res
 /// The loads (as shares of the saturation rate) and the durations of all predicted load levels. They do not depend on
 /// the model.
 pub(crate) fn planned_levels(setup: &Setup) -> Vec<(f64, Nanos)> {
-    let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN);
-    let thorough = unseen.into_iter().chain([BURSTS]).filter(|_| setup.thorough);
+    let unseen = unseen_mix(&setup.workload).map(|_| UNSEEN_MIX);
+    let thorough = unseen.into_iter().chain([BURSTY_LOAD]).filter(|_| setup.thorough);
     let levels = held_out(setup).iter().copied().chain(thorough);
     levels.map(|(fraction, length)| (fraction, times(length, setup.level_duration))).collect()
 }
@@ -83,7 +83,7 @@ fn held_out(setup: &Setup) -> &'static [(f64, f64)] {
 
 /// Duration of the load that measures the saturation rate.
 pub(crate) fn saturation_duration(level_duration: Nanos) -> Nanos {
-    times(SATURATION, level_duration)
+    times(SATURATION_DURATION, level_duration)
 }
 
 /// Computes the start times of the load levels, each of which is measured between two anchors (short loads that measure

@@ -13,14 +13,14 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 
 /// Number that is added to the seed of a load that is repeated, so that its arrivals are different.
-const REPEAT_SEED: u64 = 1 << 32;
+const REPEAT_SEED_OFFSET: u64 = 1 << 32;
 /// Maximum number of attempts to reach an overloaded server.
 const RECOVERY_ATTEMPTS: usize = 20;
 /// Duration of an attempt to reach an overloaded server, and of the pause after it.
 const RECOVERY_ATTEMPT: Nanos = Nanos::from_millis(250);
 /// Number that is added to the seeds of attempts to reach an overloaded server. The number of attempts depends on the
 /// server, so they must not change the seeds of later loads.
-const RECOVERY_SEEDS: u64 = 1 << 34;
+const RECOVERY_SEED_OFFSET: u64 = 1 << 34;
 
 /// An event during a survey, for a progress display.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl<'a> Runner<'a> {
             "a disturbance: {cause}. The run is repeated, which takes {} more",
             duration.to_rounded_string()
         ));
-        let seed = self.setup.seed.wrapping_add(self.runs).wrapping_add(REPEAT_SEED);
+        let seed = self.setup.seed.wrapping_add(self.runs).wrapping_add(REPEAT_SEED_OFFSET);
         let trial = self.measure_with_seed(workload, duration, seed)?;
         self.recover_after(&trial);
         Ok(trial)
@@ -154,7 +154,7 @@ impl<'a> Runner<'a> {
     pub fn wait_for_recovery(&mut self) {
         let one_client = self.setup.workload_with(closed(1));
         for attempt in 0..RECOVERY_ATTEMPTS {
-            let seed = self.setup.seed.wrapping_add(RECOVERY_SEEDS).wrapping_add(attempt as u64);
+            let seed = self.setup.seed.wrapping_add(RECOVERY_SEED_OFFSET).wrapping_add(attempt as u64);
             // Ignore an error of this run: if the server does not respond at all, the next regular run reports it.
             if self
                 .measure_with_seed(&one_client, RECOVERY_ATTEMPT, seed)

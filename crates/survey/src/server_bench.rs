@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// Maximum number of bytes of a response that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
 /// Time by which a run of single calls is longer than the timeout of its last call.
-const SPARE: Nanos = Nanos::from_millis(100);
+const TIMEOUT_MARGIN: Nanos = Nanos::from_millis(100);
 /// Length of the intervals of the monitor and of a Record's time series: 1/32 s. A host may stop for some hundredths of
 /// a second, and the intervals must show the resulting queue.
 const INTERVAL: Nanos = Nanos(31_250_000);
@@ -133,7 +133,7 @@ impl Bench for ServerBench<'_> {
             *lock(&sink) = Some(answer);
         });
         let load = Load::Closed { clients: 1, think: Nanos::ZERO };
-        let window = self.template.server.connections.response_timeout + SPARE;
+        let window = self.template.server.connections.response_timeout + TIMEOUT_MARGIN;
         let plan = RunPlan::new(self.simple_options(load, 1, window))?;
         run(&plan, &RunObserver { call_hook: Some(call_hook), ..RunObserver::default() }, self.stop)?;
         Ok(lock(&last_answer).take())
@@ -144,7 +144,7 @@ impl Bench for ServerBench<'_> {
         let seconds = hold.opening_time.as_secs_f64().max(1e-3);
         let rate = Rate(hold.connections as f64 / seconds);
         let load = Load::Open { rate, arrivals: "constant".to_owned() };
-        let window = Nanos::from_secs_f64(seconds) + hold.timeout + SPARE;
+        let window = Nanos::from_secs_f64(seconds) + hold.timeout + TIMEOUT_MARGIN;
         let mut options = self.simple_options(load, hold.connections, window);
         let policy = &mut options.server.connections;
         policy.keeps_connections_open = true;

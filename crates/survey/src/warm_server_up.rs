@@ -8,14 +8,14 @@ use brimful_core::Nanos;
 use brimful_stats::truncation_point;
 
 /// Duration of a slice (one of the short loads of the warm-up), in units of [`Setup::level_duration`].
-const SLICE: f64 = 0.25;
+const SLICE_DURATION: f64 = 0.25;
 /// Number of slices (short loads) in a typical warm-up: the minimum for the test of whether the throughput is steady.
 const TYPICAL_SLICES: u32 = 3;
 /// Maximum number of slices (short loads) in a warm-up.
 const MAX_SLICES: u32 = 20;
 /// Number that is added to the seeds of the warm-up's loads. Their number depends on the server, so they must not
 /// change the seeds of later loads.
-const SEEDS: u64 = 1 << 33;
+const SEED_OFFSET: u64 = 1 << 33;
 
 /// Warms the server up, and returns its final throughput in calls per second. Does nothing and returns `None` if the
 /// survey limits its load even after calibration: then the server has other clients, which keep it warm.
@@ -29,7 +29,7 @@ pub(crate) fn warm_server_up(runner: &mut Runner<'_>, connections: &ConnectionUs
     let mut throughputs = Vec::new();
     let mut rate = 0.0;
     for slice in 0..MAX_SLICES {
-        let seed = setup.seed.wrapping_add(SEEDS).wrapping_add(slice.into());
+        let seed = setup.seed.wrapping_add(SEED_OFFSET).wrapping_add(slice.into());
         let trial = runner.measure_with_seed(&workload, slice_length(setup), seed)?;
         runner.check(&trial)?;
         let record = &trial.record;
@@ -55,5 +55,5 @@ pub(crate) fn typical_duration(setup: &Setup) -> Nanos {
 }
 
 fn slice_length(setup: &Setup) -> Nanos {
-    times(SLICE, setup.level_duration)
+    times(SLICE_DURATION, setup.level_duration)
 }

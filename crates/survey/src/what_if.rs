@@ -14,13 +14,13 @@ use brimful_estimate::{MeasurementTime, Quota, QuotaPrediction};
 use brimful_monitor::quota_period_s;
 
 /// Duration of each of the two loads that measure a change of the server, in units of `--level`.
-pub(crate) const LENGTH: f64 = 0.5;
+pub(crate) const LOAD_DURATION: f64 = 0.5;
 /// Rate of the open load that measures the mean response time, as a share of the predicted capacity.
-const OPEN_LOAD: f64 = 0.5;
+const OPEN_LOAD_RATE: f64 = 0.5;
 
 /// Makes and undoes the change before all measurements, to test whether the host permits it. Returns the change to
 /// measure at the end of the survey; `None` if no change is planned, or if the host does not permit an optional change.
-pub(crate) fn rehearse_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
+pub(crate) fn try_change(runner: &mut Runner<'_>) -> Result<Option<Change>, Halt> {
     let Some(planned) = runner.setup.change else { return Ok(None) };
     let change = planned.change;
     let quota = quota(runner.setup, change);
@@ -45,10 +45,10 @@ pub(crate) fn measure_change(
 ) -> Result<WhatIf, Halt> {
     let setup = runner.setup;
     let quota = quota(setup, change);
-    let duration = times(LENGTH, setup.level_duration);
+    let duration = times(LOAD_DURATION, setup.level_duration);
     let time = MeasurementTime { ahead_s: ahead.as_secs_f64(), seconds: duration.as_secs_f64() };
     let predicted = calibration.fit.with_quota(quota, time);
-    let rate = OPEN_LOAD * predicted.saturation;
+    let rate = OPEN_LOAD_RATE * predicted.saturation;
     let predicted_response = calibration.fit.response_with_quota(quota, rate, setup.seed)?;
     runner.note(format!(
         "predicted, what if {change}: the capacity is {}, and a call takes {} on average at half of that",

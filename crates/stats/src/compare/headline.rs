@@ -11,7 +11,7 @@ const MAIN_FIGURES: [&str; 5] = ["throughput", "capacity", "p99", "cpu", "errors
 
 /// The headline states an upper bound for the differences that are not significant, but only up to this value. A larger
 /// bound is of no use.
-const LARGEST_BOUND: f64 = 0.5;
+const MAX_STATED_BOUND: f64 = 0.5;
 
 /// Writes the sentence about these metrics. `bound` is an upper bound of the differences that are not significant.
 pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
@@ -28,8 +28,8 @@ pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String
         more => clauses.push(format!("{more} more figures differ")),
     }
     let bound = bound.map(rounded_up);
-    let is_useful = bound.is_some_and(|bound| bound <= LARGEST_BOUND);
-    let bound = bound.map(|bound| whole_percent(bound.min(LARGEST_BOUND)));
+    let is_useful = bound.is_some_and(|bound| bound <= MAX_STATED_BOUND);
+    let bound = bound.map(|bound| whole_percent(bound.min(MAX_STATED_BOUND)));
     let mut text = match (clauses.is_empty(), bound) {
         (true, Some(bound)) if is_useful => format!("No figure of B differs by more than {bound} from that of A."),
         (true, Some(bound)) => {

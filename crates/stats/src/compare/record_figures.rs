@@ -4,7 +4,7 @@
 //! response time, they are the 32 to 64 batches of the run's statistics. For percentiles and failed calls, they are the
 //! intervals of the run. For CPU time, they are the intervals of the monitor.
 
-use super::{FigureKind, Measured};
+use super::{Measured, MetricKind};
 use crate::account::Account;
 use crate::batch::BatchMeans;
 use crate::estimate::Estimate;
@@ -54,8 +54,8 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn kind(name: &str, unit: FigureUnit, lower_is_better: bool) -> FigureKind {
-    FigureKind { name: name.to_owned(), unit, lower_is_better }
+fn kind(name: &str, unit: FigureUnit, lower_is_better: bool) -> MetricKind {
+    MetricKind { name: name.to_owned(), unit, lower_is_better }
 }
 
 /// The estimate with its value replaced by `value`, the exact value over the whole run; the standard error is kept.

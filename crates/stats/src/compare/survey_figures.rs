@@ -1,7 +1,7 @@
 //! The metrics of a survey that are compared: the measured capacity, the rate at which each objective is met, and the
 //! service demands. The variability within a survey is given by the confidence intervals that it contains.
 
-use super::{FigureKind, Measured};
+use super::{Measured, MetricKind};
 use crate::estimate::Estimate;
 use brimful_core::comparison::FigureUnit;
 use brimful_core::survey::Survey;
@@ -38,6 +38,6 @@ fn measured(name: String, unit: FigureUnit, value: Option<f64>, standard_error: 
     let value = value.filter(|value| value.is_finite())?;
     let within =
         standard_error.map(|error| Estimate { value, standard_error: error, degrees_of_freedom: f64::INFINITY });
-    let kind = FigureKind { name, unit, lower_is_better: unit == FigureUnit::Seconds };
+    let kind = MetricKind { name, unit, lower_is_better: unit == FigureUnit::Seconds };
     Some(Measured { kind, value, within, resolution: 0.0 })
 }
