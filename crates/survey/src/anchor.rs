@@ -22,7 +22,7 @@ pub(crate) struct AnchorLoad {
 impl AnchorLoad {
     /// Runs `measure` between two anchors (short loads that measure the host's speed). Each anchor lasts at most
     /// `longest`.
-    pub fn between_anchors<'a, T>(
+    pub fn measure_between_anchors<'a, T>(
         self,
         runner: &mut Runner<'a>,
         longest: Nanos,

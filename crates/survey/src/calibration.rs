@@ -131,7 +131,8 @@ pub(crate) fn calibrate(
     let is_cpu_full = capacity.clients >= connections.max_clients(setup)
         && keeps_cpus_busy(&measured.levels, &design.load_name(OfferedLoad::Clients(capacity.clients)));
     let is_saturated = capacity.is_saturated || is_cpu_full;
-    let served_at_once = connections.summary.served_at_once.filter(|_| connections.are_all_used_by(capacity.clients));
+    let served_at_once =
+        connections.summary.served_at_once.filter(|_| connections.workers_are_occupied_by(capacity.clients));
     let facts = ServerFacts {
         classes: setup.workload.classes.iter().map(|class| class.name.clone()).collect(),
         mix: setup.workload.mix(),
@@ -201,11 +202,11 @@ impl Calibrator<'_, '_> {
         let mut found = Capacity::unknown();
         let mut clients = 1;
         while clients <= max_clients {
-            let place = OfferedLoad::Clients(clients);
+            let offered = OfferedLoad::Clients(clients);
             let assumed_capacity = first_rate.max(found.rate);
-            let step = self.design.plan_load_step(place, assumed_capacity);
+            let step = self.design.plan_load_step(offered, assumed_capacity);
             self.runner.begin(format!("looking for the capacity: {clients} at once"), step.total());
-            let Some(measured) = self.measure(place, step, assumed_capacity)? else {
+            let Some(measured) = self.measure(offered, step, assumed_capacity)? else {
                 self.overloading_clients = Some(clients);
                 break;
             };
@@ -223,7 +224,7 @@ impl Calibrator<'_, '_> {
             found = Capacity {
                 rate: rate.max(found.rate),
                 clients,
-                is_saturated: rate < found.rate * SATURATED_GAIN || self.connections.are_all_used_by(clients),
+                is_saturated: rate < found.rate * SATURATED_GAIN || self.connections.workers_are_occupied_by(clients),
                 busy,
                 cpu_in_use: measured.level.cpu.map(|cpu| 1.0 - cpu.idle),
             };
@@ -251,29 +252,29 @@ impl Calibrator<'_, '_> {
 
     fn add_blocks(&mut self, capacity: &Capacity, measured: &mut Blocks) -> Result<(), Halt> {
         let mut rng = Pcg64::seed_from_u64(self.runner.setup.seed);
-        let places = self.design.offered_loads(capacity.clients);
-        let duration = places
+        let loads = self.design.offered_loads(capacity.clients);
+        let duration = loads
             .iter()
-            .map(|place| self.design.plan_load_step(*place, capacity.rate).total())
+            .map(|offered| self.design.plan_load_step(*offered, capacity.rate).total())
             .fold(Nanos::ZERO, |sum, step| sum + step);
         let [min_blocks, max_blocks] = blocks(self.runner.setup);
         for number in 0..max_blocks {
             if number >= min_blocks && is_precise(&measured.rates) {
                 break;
             }
-            let mut places = places.clone();
-            places.shuffle(&mut rng);
+            let mut loads = loads.clone();
+            loads.shuffle(&mut rng);
             let name = format!("calibration, block {} of {min_blocks} to {max_blocks}", number + 1);
             self.runner.begin(name, duration);
             let mut block = Block::new();
-            for place in places {
-                let step = self.design.plan_load_step(place, capacity.rate);
-                let Some(measured_step) = self.measure(place, step, capacity.rate)? else { continue };
-                if place == OfferedLoad::Clients(capacity.clients) {
+            for offered in loads {
+                let step = self.design.plan_load_step(offered, capacity.rate);
+                let Some(measured_step) = self.measure(offered, step, capacity.rate)? else { continue };
+                if offered == OfferedLoad::Clients(capacity.clients) {
                     measured.rates.push(measured_step.piece.rate());
                     measured.processes.push(measured_step.processes);
                 }
-                if place == OfferedLoad::Level(LIGHTEST_LEVEL) {
+                if offered == OfferedLoad::Level(LIGHTEST_LEVEL) {
                     measured.light_load.push(measured_step.record);
                 }
                 block.push(measured_step.piece);
@@ -286,7 +287,7 @@ impl Calibrator<'_, '_> {
 
     /// Offers one load of calibration, and waits for the pause after it. Returns `None` if the load generator was the
     /// limit, if no call was completed, or if the throughput is unknown.
-    fn measure(&mut self, place: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
+    fn measure(&mut self, offered: OfferedLoad, step: LoadStep, capacity: f64) -> Result<Option<Measured>, Halt> {
         let setup = self.runner.setup;
         let trial = self.runner.measure(&step.workload, step.duration)?;
         let trial = Trial::with_warm_up(trial.record, &step.workload.classes, warm_up(setup));
@@ -301,11 +302,11 @@ impl Calibrator<'_, '_> {
         self.note_unmatched(&trial);
         let programs = trial.record.server.iter().flat_map(|server| &server.process);
         let processes = programs.map(|program| program.processes).sum();
-        let name = self.design.load_name(place);
+        let name = self.design.load_name(offered);
         let level = LevelContext::calibration(&name, capacity).level(&trial, &step.workload, setup.servers());
-        let Some(mut piece) = trial.measurement(place, setup.servers(), warm_up(setup)) else { return Ok(None) };
+        let Some(mut piece) = trial.measurement(offered, setup.servers(), warm_up(setup)) else { return Ok(None) };
         piece.timeline.pause_after = step.pause.as_secs_f64();
-        if let OfferedLoad::Level(_) = place {
+        if let OfferedLoad::Level(_) = offered {
             piece.timeline.arrivals = self.runner.bench.schedule(&step.workload, step.duration, trial.record.seed)?;
         }
         Ok(Some(Measured { piece, level, processes, record: trial.record }))

@@ -113,7 +113,7 @@ impl ConnectionUse {
 
     /// Whether this number of clients occupies all workers of a server that dedicates a worker to each connection;
     /// false on any other server.
-    pub fn are_all_used_by(&self, clients: u64) -> bool {
+    pub fn workers_are_occupied_by(&self, clients: u64) -> bool {
         self.summary.served_at_once.is_some_and(|served| clients >= served)
     }
 

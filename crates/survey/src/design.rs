@@ -75,17 +75,17 @@ impl BlockDesign<'_> {
         numbers.retain(|number| *number <= clients);
         numbers.dedup();
         let classes = self.setup.workload.classes.len();
-        let mut places: Vec<OfferedLoad> = LEVEL_PERCENTS.map(OfferedLoad::Level).to_vec();
-        places.extend(numbers.into_iter().map(OfferedLoad::Clients));
+        let mut loads: Vec<OfferedLoad> = LEVEL_PERCENTS.map(OfferedLoad::Level).to_vec();
+        loads.extend(numbers.into_iter().map(OfferedLoad::Clients));
         if classes > 1 {
-            places.extend((0..classes).map(|class| OfferedLoad::SingleClass(class, clients)));
+            loads.extend((0..classes).map(|class| OfferedLoad::SingleClass(class, clients)));
         }
-        places
+        loads
     }
 
     /// Plans one load of calibration, for a server with a capacity of `capacity` calls per second.
-    pub fn plan_load_step(&self, place: OfferedLoad, capacity: f64) -> LoadStep {
-        let (workload, measured, load) = match place {
+    pub fn plan_load_step(&self, offered: OfferedLoad, capacity: f64) -> LoadStep {
+        let (workload, measured, load) = match offered {
             OfferedLoad::Level(percent) => {
                 let fraction = f64::from(percent) / 100.0;
                 let rate = Rate(fraction * self.offerable(capacity));
@@ -106,8 +106,8 @@ impl BlockDesign<'_> {
     }
 
     /// The name of a load in the survey's document.
-    pub fn load_name(&self, place: OfferedLoad) -> String {
-        match place {
+    pub fn load_name(&self, offered: OfferedLoad) -> String {
+        match offered {
             OfferedLoad::Level(_) => "mix".to_owned(),
             OfferedLoad::Clients(clients) => format!("{clients} at once"),
             OfferedLoad::SingleClass(class, _) => self.setup.workload.classes[class].name.clone(),

@@ -52,8 +52,8 @@ pub(crate) fn estimated_duration(
     let design = BlockDesign { setup, client_limit: None };
     let search = capacity_search(design, connections.max_clients(setup), first_rate);
     let mut block = Runs::default();
-    for place in design.offered_loads(search.clients) {
-        block.add(design.plan_load_step(place, search.capacity).total());
+    for offered in design.offered_loads(search.clients) {
+        block.add(design.plan_load_step(offered, search.capacity).total());
     }
     let [min_blocks, max_blocks] = blocks(setup);
     let blocks = (min_blocks + max_blocks) as f64 / 2.0;

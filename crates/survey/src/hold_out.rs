@@ -48,7 +48,7 @@ fn measure_held_out(
     runner.begin(format!("held out: {}, {load}, {}", level.name, quantity::rate(level.rate)), level.duration);
     let saturation = level.rate / level.fraction;
     client.check(runner, level.rate, saturation)?;
-    let ((trial, response), speed) = calibration.anchor.between_anchors(runner, level.duration, |runner| {
+    let ((trial, response), speed) = calibration.anchor.measure_between_anchors(runner, level.duration, |runner| {
         let trial = runner.measure_level(&level.workload, level.duration)?;
         if let Some(text) = handshake_note(&trial.record.counts) {
             runner.note(text);

@@ -37,7 +37,7 @@ pub(crate) fn verdict(log: &RunLog, saturation: Comparison, full: Option<&str>, 
     // A measurement that cannot be trusted cannot refute a model.
     if reasons.is_empty() {
         reasons.extend(capacity_missed(&log.levels, saturation, full));
-        reasons.extend(level_missed(&log.levels));
+        reasons.extend(refuting_level(&log.levels));
     }
     Verdict::from_reasons(reasons)
 }
@@ -158,7 +158,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
 }
 
 /// The reason with the largest error of a predicted load level that refutes the model; `None` if no level refutes it.
-fn level_missed(levels: &[Level]) -> Option<Reason> {
+fn refuting_level(levels: &[Level]) -> Option<Reason> {
     let tested =
         levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {

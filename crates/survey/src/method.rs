@@ -80,7 +80,7 @@ fn run_phases(runner: &mut Runner<'_>, findings: &mut Findings) -> Result<(), Ha
     search_rates(runner, &predictions.objectives, capacity, &mut findings.objectives)?;
     findings.overload = measure_overload(runner, calibration, client, &findings.connections)?;
     if let Some(change) = change {
-        findings.what_if = Some(measure_change(runner, calibration, change, predictions.levels_last)?);
+        findings.what_if = Some(measure_change(runner, calibration, change, predictions.levels_duration)?);
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ pub struct Predictions {
     /// The predictions of the load levels that will be measured after calibration.
     pub levels: Vec<PredictedLevel>,
     /// Time from the end of calibration to the end of the measurement of the saturation rate, which is the last one.
-    pub levels_last: Nanos,
+    pub levels_duration: Nanos,
     /// The predicted highest rates that meet the objectives.
     pub objectives: Vec<PredictedObjective>,
 }

@@ -62,9 +62,9 @@ pub(crate) fn predict_all(runner: &Runner<'_>, calibration: &Calibration) -> Res
     }
     let saturation_level_duration = saturation_duration(setup.level_duration);
     let saturation_interval = fit.predict_saturation(&mix.mix(), timetable.next(saturation_level_duration));
-    let levels_last = timetable.elapsed;
-    let objectives = predict_objectives(runner, calibration, levels_last)?;
-    Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_last, objectives })
+    let levels_duration = timetable.elapsed;
+    let objectives = predict_objectives(runner, calibration, levels_duration)?;
+    Ok(Predictions { saturation, saturation_interval, saturation_level_duration, levels, levels_duration, objectives })
 }
 
 /// The loads (as shares of the saturation rate) and the durations of all predicted load levels. They do not depend on

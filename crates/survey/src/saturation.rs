@@ -37,7 +37,7 @@ pub(crate) fn measure_saturation(
     let workload = runner.setup.workload_with(closed(calibration.anchor.clients));
     let prediction = calibration.fit.predict(1.001 * capacity)?;
     let ((trial, reference_cpu_times), host_speed) =
-        calibration.anchor.between_anchors(runner, duration, |runner| {
+        calibration.anchor.measure_between_anchors(runner, duration, |runner| {
             let before = runner.bench.reference_cpu_times();
             let trial = runner.measure_level(&workload, duration)?;
             let after = runner.bench.reference_cpu_times();

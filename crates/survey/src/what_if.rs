@@ -58,7 +58,7 @@ pub(crate) fn measure_change(
     runner.begin(format!("what if {change}"), duration + duration);
     let closed = setup.workload_with(closed(calibration.anchor.clients));
     let open = setup.workload_with(Load::poisson(Rate(rate)));
-    let ((closed, open), host_speed) = calibration.anchor.between_anchors(runner, duration, |runner| {
+    let ((closed, open), host_speed) = calibration.anchor.measure_between_anchors(runner, duration, |runner| {
         runner.bench.set_cpu_quota(Some(quota.servers))?;
         let levels = runner.under_own_quota(|runner| {
             let closed = measure_under_quota(runner, &closed, duration)?;
