@@ -158,7 +158,7 @@ fn rounding_of(rates: &[f64]) -> f64 {
     MAX_STEP_ROUNDING * rates.iter().copied().fold(0.0, f64::max)
 }
 
-/// The errors of one candidate's forecasts.
+/// The errors of all forecasts by one candidate (a fitted forecasting method).
 #[derive(Default)]
 struct Tally {
     /// For each forecast value: the error, divided by half the width of the 80 % interval.

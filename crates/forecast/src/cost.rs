@@ -64,7 +64,7 @@ pub struct CostTable {
     pub rows: Vec<CostRow>,
 }
 
-/// The results for one configuration.
+/// The costs of one configuration, and the time for which its capacity suffices.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct CostRow {
     /// The configuration.
@@ -79,8 +79,8 @@ pub struct CostRow {
     /// Price of a million requests when peaks reach the capacity, for the present ratio of mean to peak; absent if
     /// there is no capacity or if nothing arrives.
     pub cost_per_million_at_capacity: Option<f64>,
-    /// Capacity divided by the present peak, minus 1: 0.5 means 50 % more than needed; negative means that the capacity
-    /// is already too small. Absent if nothing arrives, or if there is no capacity.
+    /// Capacity divided by the present peak rate, minus 1: 0.5 means 50 % more than needed; negative means that the
+    /// capacity is already too small. Absent if nothing arrives, or if there is no capacity.
     pub headroom: Option<f64>,
     /// The dates when arrivals reach the capacity; absent if there is no capacity.
     pub crossing: Option<Crossing>,

@@ -120,7 +120,7 @@ impl Fitted {
         self.seasons.iter().map(|s| s.value_at(index)).sum()
     }
 
-    /// Half of the width of the 80 % interval and of the 95 % interval, in standard deviations of the forecast.
+    /// Half widths of the 80 % and the 95 % prediction interval, in standard deviations of the forecast.
     pub(crate) fn quantiles(&self) -> (f64, f64) {
         let freedom = (self.values as f64 - self.trend.parameters as f64 - self.seasonal_parameters()).max(1.0);
         StudentsT::new(0.0, 1.0, freedom)

@@ -22,18 +22,18 @@ const RECENT_DAYS: f64 = 56.0;
 pub struct Peak {
     /// The highest rate within a step, divided by the step's mean rate.
     pub factor: f64,
-    /// How the ratio was determined.
+    /// How the ratio was determined: given by the user, measured, or assumed.
     pub basis: PeakBasis,
 }
 
-/// How the ratio of the peak rate to the mean rate was determined.
+/// How the ratio of the peak rate within a step to the step's mean rate was determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PeakBasis {
     /// The user specified the ratio.
     Given,
-    /// The ratio was measured in the history, which has steps shorter than a day: the 95th percentile of the ratios of
-    /// all days.
+    /// The ratio was measured in a history with steps shorter than a day: the 95th percentile over the days of the
+    /// ratio of a day's peak to its mean.
     Learnt,
     /// The rates within a step are unknown, so the peak is assumed to equal the mean.
     Unknown,
@@ -41,7 +41,7 @@ pub enum PeakBasis {
 
 /// A history that was prepared for a forecast.
 pub(crate) struct History {
-    /// The rates in each step.
+    /// The rates of the history, in the steps that the forecast uses.
     pub series: Series,
     /// The ratio of the peak rate within a step to the step's mean rate.
     pub peak: Peak,

@@ -1,6 +1,6 @@
 //! The least-squares line and its standard errors.
 
-/// A line: y = intercept + slope·x.
+/// A least-squares line, y = intercept + slope·x, with its standard errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// The value of y at x = 0.
@@ -11,13 +11,14 @@ pub struct Line {
     pub intercept_se: f64,
     /// Standard error of the slope.
     pub slope_se: f64,
-    /// Share of the variance of y that the line explains; 1 if y does not vary.
+    /// Coefficient of determination R²: the share of the variance of y that the line explains; 1 if y does not vary.
     pub r2: f64,
     /// Standard deviation of the residuals (n − 2 degrees of freedom).
     pub residual_sd: f64,
 }
 
-/// Fits the least-squares line. `None` for fewer than three points, values that are not finite, or if all x are equal.
+/// Fits the least-squares line. `None` if there are fewer than three points, if a value is not finite, or if all x are
+/// equal.
 pub fn ols(x: &[f64], y: &[f64]) -> Option<Line> {
     if x.len() != y.len() || x.len() < 3 || x.iter().chain(y).any(|v| !v.is_finite()) {
         return None;

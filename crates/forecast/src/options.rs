@@ -25,7 +25,7 @@ pub struct ForecastOptions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ForecastMethod {
-    /// The form of exponential smoothing, and the scale (rates or logarithms), that fit best.
+    /// Chooses the form of exponential smoothing, and the scale (rates or logarithms), that fit best.
     #[default]
     Auto,
     /// The least-squares line.

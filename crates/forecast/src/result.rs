@@ -1,4 +1,4 @@
-//! The forecast document.
+//! The document of a forecast of arrivals.
 
 use crate::history::Peak;
 use crate::series::Series;
@@ -74,7 +74,7 @@ pub struct InSample {
     /// Mean absolute error divided by the error of the seasonal naive method, which repeats the last season. Absent if
     /// the seasonal naive method makes no error.
     pub mase: Option<f64>,
-    /// Mean of the absolute errors, each divided by the rate; absent if a rate is 0.
+    /// Mean absolute error relative to the actual rate (MAPE), as a share; absent if a rate is 0.
     pub mape: Option<f64>,
 }
 

@@ -18,7 +18,7 @@ const ROUNDING: f64 = 1e-20;
 /// two parameters per window length.
 const TREND_WINDOW: f64 = 1.5;
 
-/// A season: a pattern that repeats.
+/// A season: a pattern of values that repeats with a fixed period.
 #[derive(Clone, Debug)]
 pub(crate) struct Season {
     /// The pattern, whose values sum to 0. The season adds `pattern[i % pattern.len()]` at index i of the series.

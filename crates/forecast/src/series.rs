@@ -343,7 +343,7 @@ fn step(points: &[Point<Timestamp>]) -> Result<u32, ForecastError> {
     })
 }
 
-/// Assigns the points to regular steps, and interpolates short gaps.
+/// Assigns the values (`points`) to regular steps, and interpolates short gaps.
 fn regular(points: &[Point<Timestamp>], step_s: u32, zone: Zone) -> Result<Series, ForecastError> {
     let step = i64::from(step_s);
     let first = points[0].time;

@@ -95,7 +95,7 @@ impl Expected {
         }
     }
 
-    /// The difference between a value and its expected value, in robust standard deviations of at least `least`.
+    /// The difference between a value and its expected value, in units of the spread, which is at least `least`.
     fn distance(&self, i: usize, value: f64, least: f64) -> f64 {
         let spread = self.spreads[i].max(least);
         if spread > 0.0 { (value - self.values[i]) / spread } else { 0.0 }

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// An error variance below this share of the series' variance counts as a rounding error.
 const ROUNDING: f64 = 1e-12;
 
-/// The form of a trend.
+/// The form of a trend, such as a line or a changing level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TrendKind {
@@ -62,7 +62,7 @@ const STEPS: [f64; 4] = [0.1, 0.05, 0.02, 0.1];
 /// The search for the smoothing parameters ends when its step sizes are this fraction of the initial step sizes.
 const MIN_SEARCH_SCALE: f64 = 1.0 / 128.0;
 
-/// A fitted trend.
+/// A trend that was fitted to a series.
 #[derive(Clone, Debug)]
 pub(crate) struct Trend {
     /// The form of the trend.

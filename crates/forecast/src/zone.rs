@@ -29,9 +29,9 @@ impl Zone {
         self.0.to_offset(jiff::Timestamp::from_second(unix).unwrap_or(nearest)).seconds()
     }
 
-    /// The point in time at which clocks show this local time, in seconds since 1970-01-01 00:00 local time. If the
-    /// local time occurs twice, returns the first occurrence. If clocks skip the local time, the result is later by the
-    /// length of the skip.
+    /// The point in time at which clocks show the local time `local`, in seconds since 1970-01-01 00:00 local time. If
+    /// this local time occurs twice, returns the first occurrence. If clocks skip it, the result is later by the length
+    /// of the skip.
     pub(crate) fn time(&self, local: i64) -> Timestamp {
         // Clocks change by less than a day, so a change near the local time is between these two times.
         let [before, after] = [local - DAY_S, local + DAY_S].map(|unix| i64::from(self.offset_s(unix)));

@@ -26,10 +26,10 @@ use std::collections::BTreeMap;
 pub struct Account {
     /// Planned length of the window in which load is offered; [`Nanos::MAX`] if it is not known before the run.
     pub(crate) window: Nanos,
-    /// One tally per class, indexed by [`ClassId`](brimful_core::ClassId).
+    /// Counts and times of each class, indexed by [`ClassId`](brimful_core::ClassId).
     pub(crate) classes: Vec<Tally>,
-    /// One tally per address of the server, in the order in which `on_address` reported the addresses. These tallies
-    /// contain only counts and response times. The list is empty if the server has one address.
+    /// Counts and response times of each address of the server, in the order in which `on_address` reported the
+    /// addresses. Empty if the server has one address.
     pub(crate) addresses: Vec<Tally>,
     /// Durations of successful connection attempts.
     pub(crate) connect_time: Distribution,
@@ -106,7 +106,7 @@ impl Account {
         usize::from(class) < self.classes.len()
     }
 
-    /// The tally of a class.
+    /// The counts and times of a class.
     ///
     /// # Panics
     /// If there is no such class.
@@ -120,7 +120,7 @@ impl Account {
         &mut self.classes[class]
     }
 
-    /// The tally of a server address. The first call with an address appends a new tally to the list.
+    /// The counts and times of a server address. The first call with an address appends a new entry to the list.
     fn address(&mut self, address: &str) -> &mut Tally {
         let place = self.addresses.iter().position(|tally| tally.name == address).unwrap_or(self.addresses.len());
         if place == self.addresses.len() {
@@ -129,7 +129,7 @@ impl Account {
         &mut self.addresses[place]
     }
 
-    /// Allocates a tally for each of these server addresses that has none yet, in the order of `addresses`.
+    /// Allocates counters for each of these server addresses that has none yet, in the order of `addresses`.
     pub(crate) fn allocate_addresses(&mut self, addresses: &[String]) {
         for address in addresses.iter().skip(self.addresses.len()) {
             self.addresses.push(Tally { answers: AnswerTimes::new(), ..Tally::none(address) });
@@ -159,10 +159,10 @@ impl Account {
         })
     }
 
-    /// Merges two Accounts of one run.
+    /// Merges the counts and times of two shards of one run.
     ///
     /// # Errors
-    /// [`MergeMismatch`] if the Accounts cannot belong to one run.
+    /// [`MergeMismatch`] if the shards cannot belong to one run.
     pub fn merge(mut self, other: Account) -> Result<Account, MergeMismatch> {
         self.merge_from(&other)?;
         Ok(self)
@@ -228,7 +228,7 @@ impl Account {
         Ok(())
     }
 
-    /// Checks that an Account with this window and these classes can belong to the same run as this Account.
+    /// Checks that statistics with this window and these classes can belong to the same run.
     fn check<'a>(&self, window: Nanos, classes: impl Iterator<Item = &'a String> + Clone) -> Result<(), MergeMismatch> {
         if !self.classes.iter().map(|tally| &tally.name).eq(classes.clone()) {
             return Err(MergeMismatch::Classes(self.class_names(), classes.cloned().collect()));
@@ -271,7 +271,7 @@ impl Account {
         self.redirects.iter_mut().for_each(RedirectTally::clear);
     }
 
-    /// The serialised form, which a Record contains.
+    /// The serialised counts and times, which a Record contains.
     pub fn pack(&self) -> PackedAccount {
         let (interval_s, intervals) = self.series.pack();
         let (batch_ns, batches) = self.batches.pack();
@@ -329,7 +329,7 @@ impl Account {
         match read.add(packed) {
             Ok(()) => Ok(read),
             Err(AddError::Damaged(error)) => Err(error),
-            // Both Accounts have the same classes, so a mismatch means that the packed Account contradicts itself.
+            // The classes are the same, so a mismatch means that the serialised Account contradicts itself.
             Err(AddError::MergeMismatch(unlike)) => Err(StatsError::Damaged(unlike.to_string())),
         }
     }

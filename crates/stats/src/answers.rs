@@ -163,7 +163,7 @@ impl AnswerTimes {
         self.slots().filter(|slot| count(slot) > 0).count()
     }
 
-    /// Writes the serialised form into the fields of a serialised class.
+    /// Serialises the times and counts into the fields of `into`.
     pub(crate) fn pack(&self, into: &mut PackedClass) {
         let all = self.completed();
         into.response_time = all.response.pack();
@@ -192,7 +192,7 @@ impl AnswerTimes {
         into.status_times = if is_usual { Vec::new() } else { by_status };
     }
 
-    /// Adds the output of [`AnswerTimes::pack`] of this version or of an earlier version.
+    /// Adds serialised times and counts, as this version or an earlier version of [`AnswerTimes::pack`] wrote them.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         self.add_codes(&packed.status_codes, &packed.counts.status)?;
         let (response, service) = (packed.response_time.as_ref(), packed.service_time.as_ref());

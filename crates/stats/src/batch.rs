@@ -37,7 +37,7 @@ struct Batch {
 }
 
 impl BatchMeans {
-    /// Creates empty batches of about a millisecond.
+    /// Creates empty batches, each about a millisecond long.
     pub fn new() -> BatchMeans {
         BatchMeans { length: SHORTEST, batches: [Batch::default(); CAPACITY] }
     }

@@ -94,7 +94,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Whether the values of the interval can be divided into two parts of these lengths in only a few ways.
+    /// Whether the values of the interval can be divided into two parts of the split's lengths in only a few ways.
     fn has_few_divisions(&self) -> bool {
         let (count, length) = (self.end - self.begin, self.split.length - self.begin);
         let smaller = length.min(count - length);
@@ -222,7 +222,7 @@ impl Splitter {
         for length in 0..(count + 1).saturating_sub(MIN_SEGMENT) {
             if length >= MIN_SEGMENT {
                 let (n, m) = (length as f64, (count - length) as f64);
-                // The energy distance multiplied by n·m / (n + m).
+                // The energy distance, multiplied by n·m / (n + m) for parts of n and m values.
                 let distance = scale * (between - within_left * m / (n - 1.0) - within_right * n / (m - 1.0));
                 if best.is_none_or(|best| distance > best.distance) {
                     best = Some(Split { length, distance });

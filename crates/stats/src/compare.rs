@@ -147,7 +147,7 @@ impl Side {
     }
 }
 
-/// A metric in all runs of both sides.
+/// The values of one metric in all runs of both sides.
 pub(crate) struct Pair {
     /// Name and unit of the metric.
     pub(crate) kind: MetricKind,
@@ -280,7 +280,7 @@ pub(crate) struct MetricDifference {
     pub(crate) difference: Option<Difference>,
 }
 
-/// Judges all metrics of a comparison. Their p-values are adjusted for the number of metrics.
+/// Determines which metrics differ significantly. The p-values are adjusted for the number of metrics.
 pub(crate) fn judged_together(figures: Vec<MetricDifference>) -> Vec<ComparedFigure> {
     let p_values: Vec<f64> = figures.iter().filter_map(|figure| Some(figure.difference?.p)).collect();
     let mut adjusted = holm(&p_values).into_iter();

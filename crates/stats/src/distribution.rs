@@ -85,12 +85,13 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The summary with times in microseconds; `None` if no time was recorded.
+    /// Mean, extremes and quantiles of the recorded times, in microseconds; `None` if no time was recorded.
     pub fn summary(&self) -> Option<Summary> {
         self.summary_in(1e3)
     }
 
-    /// The summary with times in units of `unit_ns` nanoseconds; `None` if no time was recorded.
+    /// Mean, extremes and quantiles of the recorded times, in units of `unit_ns` nanoseconds; `None` if no time was
+    /// recorded.
     pub(crate) fn summary_in(&self, unit_ns: f64) -> Option<Summary> {
         let count = self.count();
         if count == 0 {

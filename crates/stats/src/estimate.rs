@@ -113,7 +113,7 @@ impl Estimate {
         let draws: Vec<f64> = (0..BOOTSTRAP_SAMPLES).filter_map(&mut draw).collect();
         let deviation = Moments::from_values(&draws)?.standard_deviation()?;
         // On average, the variance of n values drawn with replacement from n values is only (n − 1)/n of the true
-        // variance. This factor corrects it.
+        // variance. The standard error is corrected for this.
         let count = batches.count as f64;
         batches.estimate(quantile, deviation * (count / (count - 1.0)).sqrt())
     }

@@ -13,8 +13,8 @@ use hdrhistogram::Histogram;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Number of rows of a percentile distribution between 0 % and 50 %, 50 % and 75 %, and so on, as in HdrHistogram's
-/// tools.
+/// Number of rows of a percentile distribution in each of the ranges 0 to 50 %, 50 to 75 %, 75 to 87.5 %, and so on, as
+/// in HdrHistogram's tools.
 const TICKS: u32 = 5;
 
 const NANOS_PER_MS: f64 = 1e6;

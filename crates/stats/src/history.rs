@@ -20,7 +20,7 @@ use std::cmp::Reverse;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// Minimum number of runs in which a change can be found.
+/// Minimum number of runs in which a change can be detected.
 const MIN_RUNS: usize = 2 * MIN_SEGMENT;
 
 /// Finds the changes in the history of `runs`. Each run has the user's name for it. A change is new if its first run is

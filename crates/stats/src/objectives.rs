@@ -233,8 +233,8 @@ impl Answers {
         self.expected.summary().map(|summary| summary.mean / 1e6)
     }
 
-    /// The shortest time within which the share `share` of all calls had an expected answer; `None` if fewer calls had
-    /// an expected answer at all.
+    /// The shortest time within which the share `share` of all calls had an expected answer; `None` if a smaller share
+    /// of the calls had an expected answer.
     fn percentile_s(&self, share: f64) -> Option<f64> {
         let share_of_expected = share * self.calls() as f64 / self.expected.count() as f64;
         let time = (share_of_expected <= 1.0).then(|| self.expected.quantile(share_of_expected)).flatten();

@@ -26,7 +26,7 @@ struct Kept {
     at: Nanos,
 }
 
-/// The place where one shard and the backup exchange their Accounts (counts and times).
+/// The exchange of Accounts (counts and times) between one shard and the backup.
 pub(crate) type SharedExchange = Arc<Mutex<Exchange>>;
 
 /// The Accounts (counts and times) that a shard and the backup exchange.

@@ -110,14 +110,14 @@ impl Tally {
         packed
     }
 
-    /// Reads the output of [`Tally::pack`].
+    /// Restores the counts and times that [`Tally::pack`] serialised.
     pub(crate) fn unpack(packed: &PackedClass) -> Result<Tally, StatsError> {
         let mut read = Tally::none(&packed.name);
         read.add(packed)?;
         Ok(read)
     }
 
-    /// Adds the output of [`Tally::pack`].
+    /// Adds the counts and times that [`Tally::pack`] serialised.
     pub(crate) fn add(&mut self, packed: &PackedClass) -> Result<(), StatsError> {
         let WireBytes { received, sent } = packed.bytes;
         let mut counts = packed.counts;

@@ -49,6 +49,6 @@ pub(crate) const MAX_START_SKEW_SHARE: f64 = 0.01;
 /// do not start more precisely.
 pub(crate) const TOLERATED_START_SKEW_S: f64 = 0.1;
 
-/// Maximum share of calls without an expected answer. Up to this share, the mean response time of the other calls
-/// represents all calls.
+/// Maximum share of calls without an expected answer for an objective about the mean. Up to this share, the mean
+/// response time of the other calls represents all calls.
 pub(crate) const MAX_UNEXPECTED_SHARE_OF_MEAN: f64 = 0.01;

@@ -214,7 +214,7 @@ impl Calibrator<'_, '_> {
             let busy = measured.level.utilization.measured.filter(|busy| *busy > 0.0);
             if self.design.client_limit.is_some_and(|limit| rate > NEAR_CLIENT_LIMIT * limit) {
                 // Near the client's maximum rate, the client itself may limit the throughput. So this throughput is
-                // used only if there is no earlier one.
+                // used only if no smaller number of clients was measured.
                 if found.rate == 0.0 {
                     found.rate = rate;
                     found.busy = busy;

@@ -68,7 +68,7 @@ pub(crate) struct BlockDesign<'a> {
 }
 
 impl BlockDesign<'_> {
-    /// The loads of a block, in a fixed order. Closed loads have at most `clients` clients.
+    /// The loads that each block of calibration offers. Closed loads have at most `clients` clients.
     pub fn offered_loads(&self, clients: u64) -> Vec<OfferedLoad> {
         // A closed load with a single client measures the duration of a call without queueing.
         let mut numbers = vec![1, 4, clients];
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_last_step_of_the_search_at_least_doubles_the_clients() {
-        // The range includes 20 (a server with 20 workers) and 288 (nine CPUs).
+        // The range includes 20, for a server with 20 workers, and 288, for nine CPUs with 32 clients each.
         for max in 2..=300 {
             let mut ladder = vec![1];
             while ladder[ladder.len() - 1] < max {

@@ -1,4 +1,4 @@
-//! Measures the held-out load levels: each is predicted before it is measured, and the fit does not use it.
+//! Measures the held-out load levels. Each was predicted before, and the fit does not use its measurement.
 
 use crate::baseline::ClientLimit;
 use crate::calibration::Calibration;

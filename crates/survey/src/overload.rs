@@ -22,8 +22,8 @@ use brimful_core::{Nanos, Rate};
 const OVERLOAD: f64 = 1.3;
 /// Offered rate of the additional overload in a thorough survey, as a multiple of the capacity.
 const SLIGHT_OVERLOAD: f64 = 1.1;
-/// Number of waiting calls at which a load above the capacity should end. It lasts at least 1 s, and at most half of
-/// `--level`.
+/// Number of waiting calls at which a load above the capacity should end. The load lasts at least 1 s, and at most half
+/// of `--level`.
 const MAX_BACKLOG: f64 = 1000.0;
 
 /// Measures the server at loads above its capacity. The capacity must be measured before, because an overloaded server

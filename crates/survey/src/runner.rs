@@ -77,7 +77,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// Begins a survey.
+    /// Creates the state at the start of a survey.
     pub fn new(setup: &'a Setup, bench: &'a mut dyn Bench, listener: &'a mut dyn FnMut(SurveyEvent)) -> Runner<'a> {
         Runner { setup, bench, listener, runs: 0, log: RunLog::default() }
     }

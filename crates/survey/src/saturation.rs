@@ -9,7 +9,7 @@ use crate::setup::closed;
 use brimful_core::Nanos;
 use brimful_target::ReferenceCpuTimes;
 
-/// The measured capacity.
+/// The measured capacity of the server.
 #[derive(Debug)]
 pub(crate) struct Saturation {
     /// Calls completed per second under the closed load.

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// Maximum number of bytes of a response that are read to find its header fields.
 const HEAD_BYTES: usize = 16 * 1024;
-/// Time by which a run of single calls is longer than the timeout of its last call.
+/// Time by which the window of a run of single calls exceeds the timeout of its last call.
 const TIMEOUT_MARGIN: Nanos = Nanos::from_millis(100);
 /// Length of the intervals of the monitor and of a Record's time series: 1/32 s. A host may stop for some hundredths of
 /// a second, and the intervals must show the resulting queue.

@@ -91,7 +91,7 @@ struct Simulated {
     /// Number of connections that the server serves at the same time, if it dedicates a worker to each connection;
     /// otherwise `None`.
     workers_for_connections: Option<u64>,
-    /// Factor by which a call costs more CPU time in open loads without a connection pool.
+    /// CPU time of a call in open loads without a connection pool, as a multiple of that with a pool.
     cost_without_pool: f64,
     /// Whether only the responses of the server can be observed.
     is_black_box: bool,

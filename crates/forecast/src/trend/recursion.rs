@@ -6,7 +6,7 @@
 //! is a regression line, with autoregressive errors if ρ > 0. With φ = 0, there is no slope. For any α, β, φ and ρ, the
 //! errors are linear in the initial level and slope, so least squares gives the best initial level and slope exactly.
 
-/// Parameters of the recursion.
+/// Parameters of the recursion that computes a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Smoothing {
     /// α: the share of an error by which the level changes.
@@ -19,7 +19,7 @@ pub(super) struct Smoothing {
     pub rho: f64,
 }
 
-/// The state of the recursion after a value.
+/// The state, after a value, of the recursion that computes a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct State {
     /// The level l.

@@ -13,7 +13,8 @@ const MAIN_FIGURES: [&str; 5] = ["throughput", "capacity", "p99", "cpu", "errors
 /// bound is of no use.
 const MAX_STATED_BOUND: f64 = 0.5;
 
-/// Writes the sentence about these metrics. `bound` is an upper bound of the differences that are not significant.
+/// Writes the headline about the differences of these metrics. `bound` is an upper bound of the differences that are
+/// not significant.
 pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
     let (mut differing, others): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.differs);
     let place = |name: &str| MAIN_FIGURES.iter().position(|main| *main == name).unwrap_or(MAIN_FIGURES.len());

@@ -18,7 +18,7 @@ pub struct RegressionLimit {
 }
 
 impl RegressionLimit {
-    /// Judges the comparison by this limit.
+    /// Determines whether the comparison meets this limit.
     ///
     /// # Errors
     /// [`StatsError::NotComparable`] if the comparison does not have the metric of this limit.
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(outcome("p99:5%", true, Some([0.04, 0.1])), LimitOutcome::NotKnown);
         assert_eq!(outcome("p99:5%", true, Some([-0.5, 0.05])), LimitOutcome::Kept);
         assert_eq!(outcome("p99:5%", true, None), LimitOutcome::NotKnown);
-        // Lower is worse for a rate, so a decrease by 6 to 10 % exceeds the limit.
+        // If lower values are worse, a decrease by 6 to 10 % exceeds a limit of 5 %.
         assert_eq!(outcome("p99:5%", false, Some([-0.1, -0.06])), LimitOutcome::Exceeded);
         assert_eq!(outcome("p99:5%", false, Some([-0.04, 0.9])), LimitOutcome::Kept);
     }

@@ -16,7 +16,7 @@ use brimful_core::server::{Server, ServerInterval};
 /// Relative standard error of a percentile that is known to 0.1 %: 0.001/√12, as for a rounding error.
 const QUANTILE_RESOLUTION: f64 = 0.000_29;
 
-/// The metrics that this Record has.
+/// The metrics of this Record that are compared, with their values.
 pub(crate) fn figures(record: &Record, variability: Variability) -> Vec<Measured> {
     let parts = Parts::new(record, variability);
     let times =

@@ -11,7 +11,7 @@ const HALF_WIDTH_95: f64 = 1.960;
 /// Half width of a 90 % interval of a normal distribution, in standard errors.
 const HALF_WIDTH_90: f64 = 1.645;
 
-/// The metrics that this survey has.
+/// The metrics of this survey that are compared, with their values.
 pub(super) fn figures(survey: &Survey) -> Vec<Measured> {
     let capacity = &survey.saturation_rate;
     let capacity_error = capacity.measured_ci95_half_width.map(|half| half / HALF_WIDTH_95);

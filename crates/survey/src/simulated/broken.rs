@@ -111,8 +111,8 @@ fn a_client_that_is_the_limit() {
         let most = |load: &Load| if let Load::Open { rate, .. } = load { rate.0 } else { 0.0 };
         assert!(bench.offered.borrow().iter().map(most).all(|rate| rate < 1000.1 * share));
     }
-    // This limit of the client is above the rates of calibration and below those of the predicted load levels. The
-    // survey must stop before it measures these load levels.
+    // The maximum rate of the client is above the rates of calibration and below those of the predicted load levels.
+    // The survey must stop before it measures these load levels.
     let mut bench = Simulated::single_class(cpu(1), 0.001);
     bench.client_max = Some(400.0);
     has_reason(&mut bench, 20.0, ReasonCode::BeyondClientMax, "needs about 3 CPUs like these for the generator");
