@@ -71,8 +71,8 @@ pub(crate) struct Measured {
 /// Compares side B with side A.
 ///
 /// # Errors
-/// [`StatsError::NotComparable`] if the runs have no metric in common, or if a limit names a metric that they do not
-/// have.
+/// [`StatsError::NotComparable`] if the runs had different loads, if a side has no valid run, or if a limit names a
+/// metric that the runs do not have.
 pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared, StatsError> {
     let (a, b, warnings) = unlike::check(a, b)?;
     let variability = match (a.runs.len(), b.runs.len()) {

@@ -16,7 +16,7 @@ pub const FALSE_ALARM_PROBABILITY: f64 = 0.05;
 /// Probability of detecting a true difference of the size [`Difference::smallest_detectable`].
 const POWER: f64 = 0.8;
 
-/// Whether a difference is relative or absolute.
+/// The scale of a difference: relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Relative to A: B/A − 1.

@@ -8,7 +8,7 @@ use brimful_core::workload::Workload;
 use brimful_core::{Bytes, Nanos};
 use brimful_target::ReferenceCpuTimes;
 
-/// Connections to open and keep open. Most make one call each, one after another, and then stay idle.
+/// Connections to open and keep open: some make one call each and then stay idle, the others make no call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IdleConnections {
     /// Number of connections that make one call each.

@@ -118,7 +118,7 @@ fn frequent_garbage_collection_is_found_and_predicted() {
     }
 }
 
-/// Expects no pauses for servers with highly variable service times on a host with variable speed.
+/// Expects pauses for at most 5 % of the servers with highly variable service times, on a host with variable speed.
 #[test]
 fn variable_servers_have_no_pauses() {
     let servers = number_of_servers(20);
