@@ -75,7 +75,7 @@ pub(crate) struct Trend {
     /// The corrected Akaike information criterion (AICc), without a constant that depends only on the number of values.
     pub aicc: f64,
     smoothing: Smoothing,
-    /// State at the end of the series.
+    /// State of the trend at the end of the series.
     end: State,
     /// Variance of the prediction errors one step ahead.
     variance: f64,

@@ -226,8 +226,8 @@ impl AnswerTimes {
     fn add_codes(&mut self, codes: &BTreeMap<String, u64>, status: &StatusCounts) -> Result<(), StatsError> {
         let StatusCounts { s1xx, s2xx, s3xx, s4xx, s429: _, s5xx } = *status;
         let counted = codes.values().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        // The status codes may count fewer responses than the status classes, because Records of earlier versions have
-        // no codes. More responses mean that the Record is damaged.
+        // Records of earlier versions have no status codes, so the codes may count fewer responses than the status
+        // classes. If they count more, the Record is damaged.
         if counted > s1xx + s2xx + s3xx + s4xx + s5xx {
             return Err(damaged("it has more status codes than responses"));
         }

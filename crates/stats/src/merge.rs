@@ -86,7 +86,7 @@ impl Merger {
     }
 }
 
-/// The merged contents of one or more Records.
+/// One or more merged Records: their counts and times, and the other facts of the run.
 #[derive(Debug)]
 struct Part {
     /// The user's name for the Record of each shard. The key is the shard's index and the load's number of shards.

@@ -108,7 +108,7 @@ pub fn difference_clause(figure: &ComparedFigure) -> String {
 struct MetricOfRound {
     a: f64,
     b: f64,
-    /// Minimum standard error of b − a, because the metric was counted in whole numbers or rounded.
+    /// Minimum standard error of the difference b − a, because the metric was counted in whole numbers or rounded.
     resolution: f64,
 }
 

@@ -22,7 +22,7 @@ pub(super) struct Smoothing {
 /// The state, after a value, of the recursion that computes a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct State {
-    /// The level l.
+    /// The level l of the trend.
     pub level: f64,
     /// The slope b: the change of the level per step.
     pub slope: f64,
