@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //
 // Counts the connections of a few local TCP ports by state. The kernel calls this program whenever a socket changes its
-// state, so no walk over all sockets is needed. User space maps `gauges` and reads it without a system call.
+// state, so no walk over all sockets is needed. User space maps the counts (the variable `gauges`) into its memory, and
+// reads them without a system call.
 // crates/monitor/src/ebpf/connections.rs explains which states are counted, and why the rest are not.
 
 #include "kernel.h"
@@ -9,7 +10,7 @@
 #define MAX_PORTS 16
 
 // The states in which connections are counted. The program sees every socket that enters or leaves one of these states.
-#define KEPT                                                                                                           \
+#define COUNTED_STATES                                                                                                 \
     (1 << TCP_ESTABLISHED | 1 << TCP_FIN_WAIT1 | 1 << TCP_FIN_WAIT2 | 1 << TCP_CLOSE_WAIT | 1 << TCP_LAST_ACK |        \
      1 << TCP_CLOSING)
 
@@ -21,7 +22,7 @@ const volatile struct {
     __be16 ports[MAX_PORTS];
 } settings = {};
 
-// The counts of each port since the program was attached.
+// For each port, the changes in the number of connections since the program was attached.
 struct {
     __s64 states[TCP_STATES]; // for each state: number of connections that entered, minus the number that left
     __u64 accepted;           // number of connections that became established by accepting, not by connecting
@@ -37,7 +38,7 @@ int BPF_PROG(connections, const struct sock *sk, int old, int new) {
     // The masks prove to the verifier that the states are below 16.
     __u32 from = old & 15, to = new & 15, port;
 
-    if (old == new || !((KEPT >> from | KEPT >> to) & 1))
+    if (old == new || !((COUNTED_STATES >> from | COUNTED_STATES >> to) & 1))
         return 0;
     // The port is read from inet_sport: a socket that changes to CLOSE has already cleared skc_num, but not inet_sport.
     struct tcp_sock *tcp = bpf_skc_to_tcp_sock((void *)sk);
@@ -53,9 +54,9 @@ int BPF_PROG(connections, const struct sock *sk, int old, int new) {
     }
     if (port >= MAX_PORTS || sk->__sk_common.skc_net.net->ns.inum != settings.network_namespace)
         return 0;
-    if (KEPT >> from & 1 && from < TCP_STATES)
+    if (COUNTED_STATES >> from & 1 && from < TCP_STATES)
         change(&gauges[port].states[from], -1);
-    if (KEPT >> to & 1 && to < TCP_STATES)
+    if (COUNTED_STATES >> to & 1 && to < TCP_STATES)
         change(&gauges[port].states[to], 1);
     if (from == TCP_SYN_RECV && to == TCP_ESTABLISHED)
         change((__s64 *)&gauges[port].accepted, 1);

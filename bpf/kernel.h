@@ -33,7 +33,8 @@ enum { false, true };
 
 // --- Sockets ---------------------------------------------------------------------------------------------------------
 
-// The same numbers as in include/net/tcp_states.h. They are part of the kernel's interface to user space.
+// The states of a TCP socket, with the numbers of include/net/tcp_states.h. User space relies on these numbers, so they
+// are the same in every version of Linux.
 enum {
     TCP_ESTABLISHED = 1,
     TCP_SYN_SENT = 2,

@@ -5,8 +5,8 @@
 // bytes of the response.
 //
 // The kernel stores the state of a request with the socket of the connection. The sums over requests are in a map with
-// one copy for each CPU. The programs are attached for slices of time. A request counts if its first bytes arrive in
-// the part of the slice that `control` defines. Every request is followed until the slice ends.
+// one copy for each CPU. The programs are attached only for slices of time. A request counts if its first bytes arrive
+// between two instants of the slice, which are in `control`. Every request is followed until the slice ends.
 // crates/monitor/src/ebpf/requests.rs explains how the slices affect the measured values.
 
 #include "kernel.h"
@@ -24,7 +24,8 @@ const volatile struct {
     __u16 ports[MAX_PORTS];
 } settings = {};
 
-// The current slice. User space writes this variable while the programs are not attached.
+// The current slice, a period in which the programs are attached. User space writes this variable before it attaches
+// them.
 struct {
     __u64 slice; // number of the slice; a socket's state from an earlier slice is ignored
     __u64 from, until; // a request counts if it begins between these instants (CLOCK_MONOTONIC, in nanoseconds)
@@ -59,8 +60,8 @@ struct times {
     __u64 buckets[BUCKETS];
 };
 
-// The sums over requests of one port whose responses are of one size class. `begun` and `unanswered` count the requests
-// of all classes, and are used only in the entry of the first class.
+// Sums over the requests of one port with responses of one size class. `begun` and `unanswered` count the requests of
+// all classes. They are used only in the entry of the port's first class.
 struct tally {
     __u64 begun;      // number of requests that count
     __u64 unanswered; // number of requests whose connection was closed before a response
@@ -70,7 +71,7 @@ struct tally {
     struct times wait, service;
 };
 
-// User space sets the number of entries before loading: CLASSES for each port.
+// The sums of each port and size class. User space sets the number of entries before loading: CLASSES for each port.
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, CLASSES);
@@ -121,7 +122,8 @@ static __always_inline struct tally *tally_of(__u32 port, __u32 class) {
     return bpf_map_lookup_elem(&tallies, &key);
 }
 
-// The addition is atomic, because an interrupt on this CPU may also count a request at the same moment.
+// Counts a request that begins. The addition is atomic, because an interrupt on this CPU may also count a request at
+// the same moment.
 static __always_inline void begin(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
@@ -134,8 +136,8 @@ static __always_inline void give_up(__u32 port) {
         __sync_fetch_and_add(&tally->unanswered, 1);
 }
 
-// Returns the size class of a response. The bounds are equal to the bounds of the Server Module's default classes, but
-// here the size includes the head of the response.
+// Returns the size class of a response. The bounds are those of the default classes in server-module/, but here the
+// size includes the head of the response.
 static __always_inline __u32 class_of(__u64 bytes) {
     if (bytes < 5000)
         return 0;

@@ -36,7 +36,7 @@ static __always_inline struct upid *place(struct pid *pid, __u32 depth) {
 
 // Returns the process id of `pid` in the pid namespace of the process `reader`, or 0 if `pid` is not in this namespace.
 // `depth` is the depth of the namespace.
-static __always_inline __u32 number(struct pid *pid, struct pid *reader, __u32 depth) {
+static __always_inline __u32 pid_in_namespace(struct pid *pid, struct pid *reader, __u32 depth) {
     if (depth > BPF_CORE_READ(pid, level))
         return 0;
     if (BPF_CORE_READ(place(pid, depth), ns) != BPF_CORE_READ(place(reader, depth), ns))
@@ -54,9 +54,9 @@ static __always_inline void identify(struct record *record, struct task_struct *
         record->tgid = task->tgid;
         record->parent = task->real_parent->tgid;
     } else {
-        record->pid = number(task->thread_pid, reader, depth);
-        record->tgid = number(task->signal->pids[PIDTYPE_TGID], reader, depth);
-        record->parent = number(task->real_parent->signal->pids[PIDTYPE_TGID], reader, depth);
+        record->pid = pid_in_namespace(task->thread_pid, reader, depth);
+        record->tgid = pid_in_namespace(task->signal->pids[PIDTYPE_TGID], reader, depth);
+        record->parent = pid_in_namespace(task->real_parent->signal->pids[PIDTYPE_TGID], reader, depth);
     }
 }
 
