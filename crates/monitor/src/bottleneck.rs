@@ -45,22 +45,22 @@ pub enum Severity {
 pub fn bottleneck(rates: &Rates) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(kernel) = &rates.kernel {
-        cpus(&kernel.figures, &mut findings);
+        cpus(&kernel.metrics, &mut findings);
     }
     if let Some(module) = &rates.module {
-        workers(&module.figures, &mut findings);
+        workers(&module.metrics, &mut findings);
     }
     if let Some(connections) = &rates.connections {
-        listeners(&connections.figures, &mut findings);
+        listeners(&connections.metrics, &mut findings);
     }
     if let Some(process) = &rates.process {
         programs(process, &mut findings);
     }
     if let Some(kernel) = &rates.kernel {
-        disks_and_memory(&kernel.figures, &mut findings);
+        disks_and_memory(&kernel.metrics, &mut findings);
     }
     if let Some(network) = &rates.network {
-        losses(&network.figures, &mut findings);
+        losses(&network.metrics, &mut findings);
     }
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     if findings.is_empty() {
@@ -172,7 +172,7 @@ fn listeners(connections: &Connections, findings: &mut Vec<Finding>) {
 
 fn programs(process: &PeriodMetrics<Programs>, findings: &mut Vec<Finding>) {
     let seconds = process.length().as_secs_f64();
-    for program in process.figures.process.iter().filter(|_| seconds > 0.0) {
+    for program in process.metrics.process.iter().filter(|_| seconds > 0.0) {
         let Program { name, cpu_s, run_queue_wait_s, major_faults, quota, .. } = program;
         if let Some(quota) = quota {
             let share = (quota.throttled_s / seconds).min(1.0);
@@ -255,7 +255,7 @@ fn losses(network: &Network, findings: &mut Vec<Finding>) {
 
 /// The finding that nothing is near a limit. It names the utilization of the busiest CPU.
 fn all_fine(rates: &Rates) -> Option<Finding> {
-    let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.figures)).unwrap_or_default();
+    let cores = rates.kernel.as_ref().map(|kernel| cores(&kernel.metrics)).unwrap_or_default();
     let busiest = cores.iter().map(|core| busy(&core.shares)).reduce(f64::max);
     let sentence = match busiest {
         Some(share) if cores.len() > 1 => {
@@ -273,8 +273,8 @@ mod tests {
     use brimful_core::Nanos;
     use brimful_core::server::{AcceptQueue, Disk, Memory, ModuleServer, NetworkTraffic, Paging, Port, Pressure, Tcp};
 
-    fn period<T>(seconds: u64, figures: T) -> Option<PeriodMetrics<T>> {
-        Some(PeriodMetrics { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, figures })
+    fn period<T>(seconds: u64, metrics: T) -> Option<PeriodMetrics<T>> {
+        Some(PeriodMetrics { from: Nanos::ZERO, to: Nanos::from_secs(seconds), suspended: Nanos::ZERO, metrics })
     }
 
     fn core(cpu: usize, user: f64, system: f64, steal: f64) -> Core {

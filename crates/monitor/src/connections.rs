@@ -131,11 +131,11 @@ impl Group for ConnectionsGroup {
     }
 
     fn put(period: PeriodMetrics<Connections>, samples: &[&ConnectionsSample], _: Nanos, server: &mut Server) {
-        server.connections = with_longest_queues(period.figures, samples);
+        server.connections = with_longest_queues(period.metrics, samples);
     }
 
     fn put_interval(period: &PeriodMetrics<Connections>, last: &ConnectionsSample, interval: &mut ServerInterval) {
-        let Connections { listener, connections, .. } = &period.figures;
+        let Connections { listener, connections, .. } = &period.metrics;
         interval.established = connections.as_ref().and_then(|states| states.get(&State::Established).copied());
         let mut queues = last.ports.iter().filter_map(|port| Some(port.listener?.accept_queue)).peekable();
         interval.accept_queue = queues.peek().is_some().then(|| queues.sum());

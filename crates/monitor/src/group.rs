@@ -96,7 +96,7 @@ pub struct PeriodMetrics<T> {
     /// Time for which the machine was suspended between start and end. It is not part of the period's length.
     pub suspended: Nanos,
     /// The metrics that were derived for the period.
-    pub figures: T,
+    pub metrics: T,
 }
 
 impl WatchContext<'_> {

@@ -104,17 +104,17 @@ impl Group for KernelGroup {
     }
 
     fn put(period: PeriodMetrics<Kernel>, _: &[&KernelSample], _: Nanos, server: &mut Server) {
-        server.kernel = period.figures;
+        server.kernel = period.metrics;
     }
 
     fn put_interval(
-        PeriodMetrics { figures, .. }: &PeriodMetrics<Kernel>,
+        PeriodMetrics { metrics, .. }: &PeriodMetrics<Kernel>,
         _: &KernelSample,
         interval: &mut ServerInterval,
     ) {
-        interval.cpu = figures.cpu;
-        interval.context_switches_per_s = figures.context_switches_per_s;
-        interval.disk_utilization = figures.disk.map(|disk| disk.utilization);
+        interval.cpu = metrics.cpu;
+        interval.context_switches_per_s = metrics.context_switches_per_s;
+        interval.disk_utilization = metrics.disk.map(|disk| disk.utilization);
     }
 }
 

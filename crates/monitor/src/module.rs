@@ -202,13 +202,13 @@ impl Group for ModuleGroup {
     fn put(period: PeriodMetrics<Module>, _: &[&ModuleSample], length: Nanos, server: &mut Server) {
         let seen = period.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
-        let Module { servers, classes } = period.figures;
+        let Module { servers, classes } = period.metrics;
         let classes = classes.into_iter().map(|class| scaled(class, factor)).collect();
         server.module = Some(Module { servers, classes });
     }
 
     fn put_interval(period: &PeriodMetrics<Module>, _: &ModuleSample, interval: &mut ServerInterval) {
-        let servers = &period.figures.servers;
+        let servers = &period.metrics.servers;
         if !servers.is_empty() {
             interval.requests_per_s = Some(servers.iter().map(|server| server.requests_per_s).sum());
             interval.workers_busy = servers.iter().map(|server| server.workers_busy).sum();

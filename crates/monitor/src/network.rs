@@ -86,16 +86,16 @@ impl Group for NetworkGroup {
     }
 
     fn put(period: PeriodMetrics<Network>, _: &[&NetworkSample], _: Nanos, server: &mut Server) {
-        server.network = Some(period.figures);
+        server.network = Some(period.metrics);
     }
 
     fn put_interval(
-        PeriodMetrics { figures, .. }: &PeriodMetrics<Network>,
+        PeriodMetrics { metrics, .. }: &PeriodMetrics<Network>,
         _: &NetworkSample,
         interval: &mut ServerInterval,
     ) {
-        interval.network_bytes_per_s = figures.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s);
-        interval.retransmitted_per_s = figures.tcp.and_then(|tcp| tcp.retransmitted_per_s);
+        interval.network_bytes_per_s = metrics.all.map(|all| all.rx_bytes_per_s + all.tx_bytes_per_s);
+        interval.retransmitted_per_s = metrics.tcp.and_then(|tcp| tcp.retransmitted_per_s);
     }
 }
 

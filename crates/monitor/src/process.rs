@@ -51,11 +51,11 @@ impl Group for ProcessGroup {
     fn put(period: PeriodMetrics<Programs>, _: &[&Vec<ProgramSample>], length: Nanos, server: &mut Server) {
         let seen = period.length().as_secs_f64();
         let factor = if seen > 0.0 { length.as_secs_f64() / seen } else { 1.0 };
-        server.process = period.figures.process.into_iter().map(|process| scaled(process, factor)).collect();
+        server.process = period.metrics.process.into_iter().map(|process| scaled(process, factor)).collect();
     }
 
     fn put_interval(period: &PeriodMetrics<Programs>, _: &Vec<ProgramSample>, interval: &mut ServerInterval) {
-        let (programs, seconds) = (&period.figures.process, period.length().as_secs_f64());
+        let (programs, seconds) = (&period.metrics.process, period.length().as_secs_f64());
         if programs.is_empty() || seconds <= 0.0 {
             return;
         }

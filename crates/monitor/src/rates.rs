@@ -113,8 +113,8 @@ impl SampleTime {
         /// difference may be the time between their readings.
         const MIN_SUSPENDED: Nanos = Nanos::from_millis(100);
         let suspended = Some(end.suspended - self.suspended).filter(|&suspended| suspended >= MIN_SUSPENDED);
-        let figures = since(end.at - self.at);
-        PeriodMetrics { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), figures }
+        let metrics = since(end.at - self.at);
+        PeriodMetrics { from: self.at, to: end.at, suspended: suspended.unwrap_or_default(), metrics }
     }
 }
 
@@ -146,7 +146,7 @@ fn log_line<T: Serialize>(at: &str, period: &PeriodMetrics<T>) -> String {
         t_s: period.to.as_secs_f64(),
         length_s: period.length().as_secs_f64(),
         suspended_s: period.suspended.as_secs_f64(),
-        figures: &period.figures,
+        figures: &period.metrics,
     };
     // Serializing cannot fail: all maps have text keys.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
@@ -163,12 +163,12 @@ mod tests {
         let rates = Rates::between(&samples[1], &samples[2]);
         let kernel = rates.kernel.unwrap();
         assert_eq!(kernel.length(), Nanos::from_secs(1));
-        let cpu = kernel.figures.cpu.unwrap();
+        let cpu = kernel.metrics.cpu.unwrap();
         assert_eq!((cpu.user, cpu.system, cpu.idle, cpu.steal), (0.1, 0.15, 0.7, 0.05));
-        assert_eq!(kernel.figures.context_switches_per_s, Some(500.0));
-        let process = &rates.process.unwrap().figures.process[0];
+        assert_eq!(kernel.metrics.context_switches_per_s, Some(500.0));
+        let process = &rates.process.unwrap().metrics.process[0];
         assert!((process.cores - 0.2).abs() < 1e-9 && (process.cpu_s_user - 0.1).abs() < 1e-9);
-        let listener = rates.connections.unwrap().figures.listener.unwrap();
+        let listener = rates.connections.unwrap().metrics.listener.unwrap();
         assert_eq!((listener.accepted_per_s, listener.dropped_per_s), (Some(40.0), 3.0));
     }
 

@@ -119,7 +119,7 @@ impl Group for RequestsGroup {
     }
 
     fn put(period: PeriodMetrics<SocketRequests>, _: &[&RequestsSample], _: Nanos, server: &mut Server) {
-        server.requests = Some(period.figures);
+        server.requests = Some(period.metrics);
     }
 
     fn put_interval(_: &PeriodMetrics<SocketRequests>, _: &RequestsSample, _: &mut ServerInterval) {}

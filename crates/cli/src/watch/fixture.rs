@@ -164,6 +164,6 @@ pub fn busy_rates_with_module() -> Rates {
     Rates { module: second(module), requests: second(socket_requests()), ..busy_rates() }
 }
 
-fn second<T>(figures: T) -> Option<PeriodMetrics<T>> {
-    Some(PeriodMetrics { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, figures })
+fn second<T>(metrics: T) -> Option<PeriodMetrics<T>> {
+    Some(PeriodMetrics { from: Nanos::from_secs(10), to: Nanos::from_secs(11), suspended: Nanos::ZERO, metrics })
 }

@@ -140,37 +140,37 @@ const fn column(
 }
 
 fn kernel(rates: &Rates) -> Option<&Kernel> {
-    Some(&rates.kernel.as_ref()?.figures)
+    Some(&rates.kernel.as_ref()?.metrics)
 }
 
 /// The sum of a metric over all programs. The second argument of `figure`, which returns the metric, is the length of
 /// the interval in seconds.
 fn programs(rates: &Rates, figure: fn(&Program, f64) -> Option<f64>) -> Option<f64> {
-    let process = rates.process.as_ref().filter(|process| !process.figures.process.is_empty())?;
+    let process = rates.process.as_ref().filter(|process| !process.metrics.process.is_empty())?;
     let seconds = process.length().as_secs_f64();
-    process.figures.process.iter().map(|program| figure(program, seconds)).sum()
+    process.metrics.process.iter().map(|program| figure(program, seconds)).sum()
 }
 
 fn network(rates: &Rates) -> Option<&Network> {
-    Some(&rates.network.as_ref()?.figures)
+    Some(&rates.network.as_ref()?.metrics)
 }
 
 fn connections(rates: &Rates) -> Option<&Connections> {
-    Some(&rates.connections.as_ref()?.figures)
+    Some(&rates.connections.as_ref()?.metrics)
 }
 
 fn module(rates: &Rates) -> Option<&Module> {
-    Some(&rates.module.as_ref()?.figures).filter(|module| !module.servers.is_empty())
+    Some(&rates.module.as_ref()?.metrics).filter(|module| !module.servers.is_empty())
 }
 
 /// The sum of a metric over all ports whose requests are measured.
 fn ports(rates: &Rates, figure: fn(&SocketPort) -> Option<f64>) -> Option<f64> {
-    rates.requests.as_ref()?.figures.ports.iter().map(figure).sum()
+    rates.requests.as_ref()?.metrics.ports.iter().map(figure).sum()
 }
 
 /// The mean of a time over the requests at all ports.
 fn mean(rates: &Rates, times: fn(&SocketPort) -> Option<Elapsed>) -> Option<f64> {
-    let all = rates.requests.as_ref()?.figures.ports.iter().filter_map(times);
+    let all = rates.requests.as_ref()?.metrics.ports.iter().filter_map(times);
     let (count, sum) = all.fold((0.0, 0.0), |(n, sum), t| (n + t.count as f64, sum + t.mean * t.count as f64));
     (count > 0.0).then(|| sum / count)
 }

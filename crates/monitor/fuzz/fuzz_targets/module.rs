@@ -27,7 +27,7 @@ fuzz_target!(|input: &[u8]| {
     let later = ServerSample::from_bytes(&file, Nanos::from_secs(11));
     if let (Ok(earlier), Ok(later)) = (earlier, later) {
         let rates = Rates::between(&sample(earlier), &sample(later));
-        check(&rates.module.expect("both samples have the group").figures);
+        check(&rates.module.expect("both samples have the group").metrics);
     }
     let _ = ServerSample::from_bytes(input, Nanos::ZERO);
 });

@@ -304,7 +304,7 @@ fn time_asleep_is_no_time() {
     let (evening, morning) = (sample(5000.0, 10.0), sample(5001.0, 28_810.0));
     let kernel = Rates::between(&evening, &morning).kernel.unwrap();
     assert_eq!((kernel.length(), kernel.suspended), (seconds(1.0), seconds(28_800.0)));
-    let figures = kernel.figures;
+    let figures = kernel.metrics;
     assert_eq!((figures.cpus, figures.cpu.unwrap().user), (vec![0], 0.25));
     assert_eq!(figures.context_switches_per_s, Some(1000.0));
     let Pressure { memory, .. } = figures.pressure.unwrap();

@@ -187,7 +187,7 @@ fn a_server_that_this_user_may_not_look_into_has_no_figures() {
             let program = &samples[1].groups.process.as_ref()?[0];
             (program.membership == Membership::Hidden).then_some((samples, sampler.sources().remove("process")))
         });
-        (Rates::between(&hidden.0[0], &hidden.0[1]).process.unwrap().figures.process, hidden.1.unwrap())
+        (Rates::between(&hidden.0[0], &hidden.0[1]).process.unwrap().metrics.process, hidden.1.unwrap())
     };
     let (figures, source) = std::thread::scope(|scope| scope.spawn(look).join().unwrap());
     assert_eq!(figures, [], "unknown figures are absent, not zero");

@@ -139,7 +139,7 @@ fn a_server_is_found_by_its_process_and_its_figures_are_those_of_the_stretch() {
     let after = sampler.sample();
     let [now] = servers(&after) else { panic!("{after:?}, {:?}", sampler.sources()) };
     assert_eq!((now.requests(), now.workers, now.in_progress), (6_000, 1, 1));
-    let Module { servers: found, classes } = Rates::between(&before, &after).module.unwrap().figures;
+    let Module { servers: found, classes } = Rates::between(&before, &after).module.unwrap().metrics;
     let ([server_now], [small, other]) = (&*found, &*classes) else { panic!("{found:?} {classes:?}") };
     assert_eq!(
         (small.name.as_str(), small.requests, other.name.as_str(), other.requests),

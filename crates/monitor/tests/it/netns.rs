@@ -126,11 +126,11 @@ fn a_server_in_another_namespace_is_watched_there() {
     assert_eq!(listener_of(&after).map(|listener| (listener.accept_queue, listener.backlog)), Some((5, 8)));
 
     let network = Rates::between(&before, &after).network.unwrap();
-    let (seconds, lo) = (network.length().as_secs_f64(), network.figures.interfaces["lo"]);
+    let (seconds, lo) = (network.length().as_secs_f64(), network.metrics.interfaces["lo"]);
     assert!((lo.rx_packets_per_s * seconds - 15.0).abs() < 1e-6, "{lo:?} over {seconds} s");
     assert_eq!((lo.rx_bytes_per_s, lo.rx_errors_per_s), (lo.tx_bytes_per_s, 0.0));
-    assert_eq!(network.figures.all, Some(lo));
-    let tcp = network.figures.tcp.unwrap();
+    assert_eq!(network.metrics.all, Some(lo));
+    let tcp = network.metrics.tcp.unwrap();
     assert!((tcp.passive_opens_per_s.unwrap() * seconds - 5.0).abs() < 1e-6, "{tcp:?}");
     assert_eq!((tcp.retransmitted_per_s, tcp.listen_drops_per_s), (Some(0.0), Some(0.0)));
 

@@ -67,7 +67,7 @@ fn program(sampler: &mut Sampler) -> ProgramSample {
 
 /// The metrics of the only program between two samples.
 fn between(from: &Sample, to: &Sample) -> Program {
-    Rates::between(from, to).process.unwrap().figures.process.remove(0)
+    Rates::between(from, to).process.unwrap().metrics.process.remove(0)
 }
 
 /// Takes samples until the program has the expected state. It may take seconds, because searches through /proc pause.
@@ -381,10 +381,10 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
             let is_whole = |process: &Program| {
                 (accounted(process) - seconds).abs() < 0.1 * seconds && process.context_switches > Some(10)
             };
-            stretch.figures.process.iter().all(is_whole).then_some(stretch)
+            stretch.metrics.process.iter().all(is_whole).then_some(stretch)
         });
         let seconds = stretch.length().as_secs_f64();
-        for process in &stretch.figures.process {
+        for process in &stretch.metrics.process {
             let waited = process.run_queue_wait_s.unwrap();
             assert!(waited > 0.4 * seconds, "eBPF {ebpf}: waited {waited} s of {seconds} s: {process:?}");
             assert_eq!((process.running, process.threads, process.processes), (Some(1), Some(1), 1));

@@ -43,7 +43,7 @@ fn sampler(ports: Vec<u16>, requests: DutyCycle, ebpf: bool) -> Sampler {
 }
 
 fn figures(first: &Sample, last: &Sample) -> SocketRequests {
-    Rates::between(first, last).requests.expect("both samples have the group").figures
+    Rates::between(first, last).requests.expect("both samples have the group").metrics
 }
 
 #[test]

@@ -239,11 +239,11 @@ mod tests {
     fn foreign_control_characters_are_escaped() {
         let mut rates = fixture::busy_rates();
         if let Some(process) = &mut rates.process {
-            process.figures.process[0].name = "\x1b[2J\u{202e}x".to_owned();
+            process.metrics.process[0].name = "\x1b[2J\u{202e}x".to_owned();
         }
         if let Some(network) = &mut rates.network {
-            let eth0 = network.figures.interfaces.remove("eth0").unwrap();
-            network.figures.interfaces.insert("\u{9b}e".to_owned(), eth0);
+            let eth0 = network.metrics.interfaces.remove("eth0").unwrap();
+            network.metrics.interfaces.insert("\u{9b}e".to_owned(), eth0);
         }
         let mut state = state(rates);
         state.set_notice("a process \x1b[2J\u{202e} is running now".to_owned());
@@ -299,7 +299,7 @@ mod tests {
     fn tiny_terminals_count_the_lines_that_are_left_out() {
         let mut rates = fixture::busy_rates();
         let process = rates.process.as_mut().unwrap();
-        process.figures.process = vec![process.figures.process[0].clone(); 30];
+        process.metrics.process = vec![process.metrics.process[0].clone(); 30];
         let state = state(rates);
         for (width, height) in [(1, 1), (10, 3), (40, 10), (80, 24), (149, 24), (150, 8), (300, 100)] {
             drawn(&state, width, height);
@@ -328,7 +328,7 @@ mod tests {
     fn many_cpus_become_small_bars_and_then_signs() {
         let with = |cpus: usize, height: u16| {
             let mut rates = fixture::busy_rates();
-            let kernel = &mut rates.kernel.as_mut().unwrap().figures;
+            let kernel = &mut rates.kernel.as_mut().unwrap().metrics;
             let shares = kernel.cores[0].shares;
             kernel.cores = (0..cpus).map(|cpu| Core { cpu, shares }).collect();
             drawn(&state(rates), 80, height)
@@ -342,7 +342,7 @@ mod tests {
     fn shares_are_spelled_with_a_space_before_the_percent_sign() {
         let mut many = fixture::busy_rates();
         if let Some(kernel) = &mut many.kernel {
-            kernel.figures.cores = vec![kernel.figures.cores[0]; 8];
+            kernel.metrics.cores = vec![kernel.metrics.cores[0]; 8];
         }
         for (rates, width) in
             [(fixture::busy_rates(), 60), (fixture::busy_rates(), 80), (fixture::busy_rates(), 200), (many, 80)]

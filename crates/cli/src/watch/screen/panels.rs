@@ -150,7 +150,7 @@ pub fn programs(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Opti
     let seconds = process.length().as_secs_f64();
     let per_s = |n: u64| compact(n as f64 / seconds);
     let mut panel = Panel::new("programs", &COLUMNS, width, state.style);
-    for program in &process.figures.process {
+    for program in &process.metrics.process {
         let Program { cpu_s, run_queue_wait_s, processes, .. } = program;
         let share = |part: f64| if *cpu_s > 0.0 { program.cores * part / cpu_s } else { 0.0 };
         let waits = run_queue_wait_s.map(|wait| if wait > 0.0 { wait / (wait + cpu_s) } else { 0.0 });
@@ -183,7 +183,7 @@ pub fn ports(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<
         ("t-wait", 8, 0),
     ];
     let Connections { ports, .. } =
-        &state.rates.connections.as_ref().filter(|_| state.shows(GroupName::Connections))?.figures;
+        &state.rates.connections.as_ref().filter(|_| state.shows(GroupName::Connections))?.metrics;
     let style = state.style;
     let mut panel = Panel::new("ports   accept queue", &COLUMNS, width, style);
     for Port { port, listener, connections } in ports {
@@ -227,7 +227,7 @@ pub fn network(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Optio
         ("errors/s", 9, 2),
         ("drops/s", 9, 3),
     ];
-    let network = &state.rates.network.as_ref().filter(|_| state.shows(GroupName::Network))?.figures;
+    let network = &state.rates.network.as_ref().filter(|_| state.shows(GroupName::Network))?.metrics;
     let style = state.style;
     let mut panel = Panel::new("network", &COLUMNS, width, style);
     let (mut used, idle): (Vec<_>, Vec<_>) =

@@ -110,7 +110,7 @@ impl ScreenState {
 
     /// The host-wide metrics that the kernel reports, if they are known and not hidden.
     pub fn kernel(&self) -> Option<&Kernel> {
-        self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.figures)
+        self.rates.kernel.as_ref().filter(|_| self.shows(GroupName::Kernel)).map(|stretch| &stretch.metrics)
     }
 
     /// Handles a key that pauses the screen, shows the help, or hides a group of metrics.

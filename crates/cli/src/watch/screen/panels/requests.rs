@@ -24,7 +24,7 @@ const COLUMNS: Columns<10> = [
 /// Makes the panel of requests by class.
 pub fn requests(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     let stretch = state.rates.module.as_ref().filter(|_| state.shows(GroupName::Module))?;
-    let Module { servers, classes } = &stretch.figures;
+    let Module { servers, classes } = &stretch.metrics;
     let seconds = stretch.length().as_secs_f64();
     let style = state.style;
     let mut panel = Panel::new("requests", &COLUMNS, width, style);

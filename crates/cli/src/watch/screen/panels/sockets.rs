@@ -14,7 +14,7 @@ const COLUMNS: Columns<7> =
 /// Makes the panel of requests at sockets.
 pub fn sockets(state: &ScreenState, PanelSize { width, .. }: PanelSize) -> Option<Panel> {
     let stretch = state.rates.requests.as_ref().filter(|_| state.shows(GroupName::Requests))?;
-    let SocketRequests { duty, ports, classes, .. } = &stretch.figures;
+    let SocketRequests { duty, ports, classes, .. } = &stretch.metrics;
     let style = state.style;
     let mut panel = Panel::new("sockets", &COLUMNS, width, style);
     for port in ports {
