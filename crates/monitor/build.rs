@@ -1,7 +1,7 @@
 //! Compiles the eBPF programs in `bpf/` with clang, for `src/ebpf/object.rs` to embed.
 //!
 //! The kernel's own headers are not needed (`bpf/kernel.h` explains why). The libbpf headers belong to the linked
-//! libbpf: its crate passes their path to its dependents. `CLANG` selects another compiler.
+//! libbpf: its crate passes their path to its dependents. The environment variable `CLANG` selects another compiler.
 //!
 //! libelf and zlib, which libbpf needs, are linked statically if the host has their archives. The program then runs on
 //! hosts without these libraries.
@@ -61,7 +61,7 @@ fn compile(sources: &PathBuf, program: &str) -> Result<(), String> {
 
 /// Makes the linker options `-lelf` and `-lz`, which libbpf's crate passes, link static archives. For this purpose, the
 /// function creates linker scripts with the names that the linker looks for first. If `LIBBPF_SYS_LIBRARY_PATH` names
-/// other libraries, it does nothing: libbpf's crate links those (see `scripts/release`).
+/// other libraries, libbpf's crate links those, and this function does nothing (see `scripts/release`).
 fn prefer_archives() -> Result<(), String> {
     if env::var_os("CARGO_FEATURE_STATIC").is_some() {
         return Ok(());

@@ -10,8 +10,8 @@
 //!
 //! where *reaped* is the growth of the counters in which the kernel sums the usage of children that ended and were
 //! waited for. So a child that starts and ends between two readings counts as well. Children that belong to another
-//! program are subtracted. Usage from before the watch began is not counted. The usage of one kind of process is
-//! missed: the process starts and ends between two readings, and its parent does not wait for it.
+//! program are subtracted. Usage from before the watch began is not counted. Only one case is missed: a process that
+//! starts and ends between two readings, and whose parent does not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
 use brimful_core::Nanos;
@@ -54,11 +54,12 @@ pub(crate) struct Usage {
     pub major_faults: u64,
 }
 
-/// The resource usage of all watched programs, kept for each process. Every process belongs to at most one program.
-/// Within a sample, [`Accounts::update`] must be called for processes in ascending order of pid.
+/// Totals of the resource usage of each watched program, computed from readings of its processes. Every process belongs
+/// to at most one program. Within a sample, [`Accounts::update`] must be called for processes in ascending order of
+/// pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// The time at which the watch began, counted like [`ProcessReading::started`].
+    /// Time from boot to the start of the watch, suspended time included.
     began: Nanos,
     programs: Vec<ProgramAccount>,
     members: BTreeMap<u32, Member>,
@@ -73,12 +74,12 @@ struct ProgramAccount {
     /// found.
     named_after: Option<u32>,
     pids: Arc<[u32]>,
-    /// Whether `pids` must be rebuilt.
+    /// Whether the set of processes has changed, so that `pids` must be rebuilt.
     changed: bool,
     found: bool,
     started: u64,
     ended: u64,
-    /// Usage of processes that ended and whose parent is not a process of the same program.
+    /// Usage of processes that ended, if their parents do not belong to the same program.
     gone: Usage,
     /// Usage of processes that started before the watch, up to their first reading. It is subtracted from the total.
     before: Usage,
@@ -100,9 +101,9 @@ struct Member {
 }
 
 impl Accounts {
-    /// Creates the accounts for a watch that begins now. `began` is the present time, counted like
-    /// [`ProcessReading::started`]. `names` contains, for each program, whether its name is final, and the name. A name
-    /// that is not final is replaced by the name of the program's first process.
+    /// Creates the accounts for a watch that begins now. `began` is the time since boot, suspended time included.
+    /// `names` contains, for each program, whether its name is final, and the name. A name that is not final is
+    /// replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -182,7 +183,7 @@ impl Accounts {
         }
     }
 
-    /// Adds a process that belongs to no program to the program with this index.
+    /// Adds a process that belongs to no program to the program with the index `index`.
     pub fn admit(&mut self, pid: u32, index: usize, reading: &ProcessReading) {
         let program = &mut self.programs[index];
         if program.nameless && program.named_after.is_none() {

@@ -42,9 +42,9 @@ struct FormerCpus {
     cpus: String,
 }
 
-/// Restricts every thread of the tree to these CPUs until the guard is dropped. New threads and child processes inherit
-/// the restriction. A thread that ends meanwhile is not an error. Before any thread is moved, `announce` is called with
-/// the record that is needed to restore all threads.
+/// Restricts every thread of the process tree `tree` to the CPUs `cpus` until the guard is dropped. New threads and
+/// child processes inherit the restriction. A thread that ends meanwhile is not an error. Before any thread is moved,
+/// `announce` is called with the record that is needed to restore all threads.
 ///
 /// Errors: [`MonitorError::OtherUser`]; [`MonitorError::NoSuchCpu`]; [`MonitorError::Affinity`] if the kernel refuses;
 /// [`MonitorError::Announce`] with the error of `announce`.
@@ -116,7 +116,7 @@ impl FormerAffinity {
                 }
                 let now = to_pid(tid).and_then(|thread| sched_getaffinity(Some(thread)).ok());
                 let (Some(now), Some(started)) = (now, started_in(pid, tid)) else { continue };
-                // After the first round, a thread that is already restricted to `set` has inherited this restriction
+                // After the first listing, a thread that is already restricted to `set` has inherited this restriction
                 // from its parent.
                 if !first && is_within(&now, set) {
                     continue;

@@ -80,8 +80,8 @@ impl Group for ConnectionsGroup {
     const IS_PER_NETNS: bool = true;
 
     /// Opens the sources of the metrics. If the server's network namespace was found automatically and cannot be
-    /// entered, the group is absent. If the user named a namespace that cannot be entered, the function returns an
-    /// error.
+    /// entered, the function returns `None`. If the user named a namespace that cannot be entered, the function returns
+    /// an error.
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ConnectionsWatch>, MonitorError> {
         let proc = site.root.join("proc");
         let ports = site.ports;

@@ -30,7 +30,7 @@ fn at_least_zero(word: u64) -> u64 {
 /// The reason why an eBPF program cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EbpfError {
-    /// This build has no eBPF.
+    /// brimful was built without its eBPF programs (the feature `ebpf` of the build).
     #[cfg(not(feature = "ebpf"))]
     #[error("this build has no eBPF: build it with --features ebpf")]
     NotBuilt,

@@ -49,8 +49,8 @@ pub trait Group {
     /// they are larger than its own.
     fn merge(_kept: &mut Self::Sample, _dropped: &Self::Sample) {}
 
-    /// Stores the metrics of a period in the `server` object of a Record. `samples` are the samples of the period.
-    /// Totals are scaled to a period of this `length`.
+    /// Stores the metrics of a period in the `server` object of a Record, the document of a load test. `samples` are
+    /// the samples of the period. Totals are scaled to a period of the length `length`.
     fn put(period: PeriodMetrics<Self::Metrics>, samples: &[&Self::Sample], length: Nanos, server: &mut Server);
 
     /// Stores the metrics of one interval in the time series. `last` is the sample at the end of the interval.
@@ -65,7 +65,7 @@ pub struct WatchContext<'s> {
     pub(crate) cpus: &'s [usize],
     /// The selectors of the server's processes.
     pub(crate) processes: &'s [ProcessSelector],
-    /// Whether the group `process` is enabled; it looks for the processes.
+    /// Whether the group `process`, which finds the server's processes, is enabled.
     pub(crate) finds_processes: bool,
     /// The server's TCP ports.
     pub(crate) ports: &'s [u16],
@@ -81,7 +81,7 @@ pub struct WatchContext<'s> {
     pub(crate) ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached, to measure requests.
     pub(crate) duty: DutyCycle,
-    /// The reason for each kind of metrics that is absent, by the kind's name.
+    /// For each kind of metrics that is absent, the reason.
     pub(crate) lacking: &'s mut BTreeMap<String, String>,
 }
 

@@ -58,7 +58,7 @@ pub struct KernelSample {
     pub disks: Option<BTreeMap<String, DiskSample>>,
     /// Time in which threads waited for CPUs, memory or disks (pressure stall information).
     pub pressure: PressureSample,
-    /// The kernel's own threads, by group.
+    /// CPU time of the kernel's own threads, by group of threads, such as `ksoftirqd`.
     pub threads: Option<ThreadGroups>,
 }
 

@@ -195,8 +195,7 @@ pub enum MonitorError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The helper process is not available. If this process is killed, the helper undoes this process's change to the
-    /// server.
+    /// The helper process has ended. It would undo this process's change to the server if this process were killed.
     #[error(
         "cannot move the server: the process that would move it back if brimful were killed has ended ({0}); try again"
     )]

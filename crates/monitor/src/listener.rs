@@ -38,13 +38,14 @@ use std::path::Path;
 pub struct ListenerSample {
     /// Number of connections that wait to be accepted.
     pub accept_queue: u64,
-    /// The maximum of `accept_queue` since the previous kept sample.
+    /// The maximum of `accept_queue` since the previous sample of the [`History`](crate::History).
     pub accept_queue_max: u64,
     /// Maximum length of the accept queue, in connections.
     pub backlog: u64,
     /// Number of listening sockets.
     pub sockets: u64,
-    /// Length and limit of the fullest accept queue of any listening socket since the previous kept sample.
+    /// Length and limit of the fullest accept queue of any listening socket since the previous sample of the
+    /// [`History`](crate::History).
     #[serde(default)]
     pub fullest: AcceptQueue,
 }

@@ -22,7 +22,7 @@ impl Meter {
         Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
     }
 
-    /// Reads the groups that are due.
+    /// Reads the groups of metrics that are due.
     pub fn sample(&mut self, due: Groups) -> Sample {
         self.timed(|sampler| sampler.sample_groups(due))
     }

@@ -10,8 +10,8 @@ pub const BUSY_SHARE: Thresholds = Thresholds { near: 0.80, at: 0.95 };
 /// Thresholds for the share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping causes
 /// less than 10 %. At 30 %, the provider has sold more CPU time than the physical host has.
 pub const STEAL: Thresholds = Thresholds { near: 0.10, at: 0.30 };
-/// Share of steal above which the host is unsuitable for measurements: results then depend on the load of other virtual
-/// machines.
+/// Share of a CPU's time that the hypervisor takes (steal). Above this share, the host is unsuitable for measurements:
+/// results depend on the load of other virtual machines.
 pub const UNSUITABLE_HOST_STEAL: f64 = 0.02;
 /// Thresholds for the share of a program's time in which it was ready to run but waited for a CPU. At `near`, it waited
 /// half as long as it ran. At `at`, it waited as long as it ran.
@@ -48,7 +48,8 @@ pub const LOSSES_PER_S: Thresholds = Thresholds { near: 0.5, at: 100.0 };
 /// second or more before it retries.
 pub const MIN_DROPPED_PER_S: f64 = 0.01;
 
-/// The thresholds of one metric. From `near` on, the resource is near its limit. From `at` on, it is at its limit.
+/// The thresholds of one metric of a resource. From `near` on, the resource is near its limit. From `at` on, it is at
+/// its limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Thresholds {
     near: f64,

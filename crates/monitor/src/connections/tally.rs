@@ -30,7 +30,7 @@ pub(super) const GAUGED: [usize; 6] = [ESTABLISHED, FIN_WAIT_1, FIN_WAIT_2, CLOS
 /// Number of connections of one port in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
-    /// Number of connections by the state's number.
+    /// Number of connections in each state. The index is the kernel's number of the state.
     states: [u64; STATES],
     /// Number of connections in FIN_WAIT2 that no process has open any more. The kernel keeps only a small record of
     /// each.

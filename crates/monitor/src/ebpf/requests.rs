@@ -8,15 +8,16 @@
 //! | `sock:inet_sock_set_state` | the connection is being closed |
 //!
 //! A request begins with the first bytes that are ready after a response, and ends with the last bytes that are sent
-//! before the next request is read. A program cannot know at a send whether it is the last send of the response. So
+//! before the next request is read. At a send, the program cannot know whether the send is the last of the response. So
 //! every send records the request's times, and the next send of the response subtracts them again. A send that fills
 //! the socket's buffer records nothing, because a full buffer makes a server stop in the middle of a response.
 //!
 //! The programs are attached for slices of time, and no state passes from one slice to the next. A request **counts**
-//! if its first bytes become ready in a slice between the instants `from` and `until`. Only this instant decides, so
-//! slow requests count as often as fast requests. A request that counts is followed until the slice ends. At the end of
-//! the slice, the request has a response (`answered`), has lost its connection (`unanswered`), or is open. An open
-//! request takes longer than the time from `until` to the end of the slice; nothing more is known about its duration.
+//! if its first bytes become ready in a slice between the instants `from` and `until`. Only the instant of the first
+//! bytes decides, so slow requests count as often as fast requests. A request that counts is followed until the slice
+//! ends. At the end of the slice, the request has a response (`answered`), has lost its connection (`unanswered`), or
+//! is open. An open request takes longer than the time from `until` to the end of the slice; nothing more is known
+//! about its duration.
 //!
 //! The numbers of a tally only grow, with one exception. While the programs are attached, a response may move from one
 //! size class to another between two readings, because a later send of the response subtracts its earlier record.
@@ -40,7 +41,8 @@ const TIMES_WORDS: usize = 2 + BUCKETS;
 /// Number of 64-bit words of `struct tally` in `bpf/requests.bpf.c`.
 const TALLY_WORDS: usize = 5 + 2 * TIMES_WORDS;
 
-/// The loaded programs that measure requests. They are attached only during slices of time.
+/// The loaded eBPF programs that measure requests. They are attached only during slices of time, from
+/// [`begin`](Self::begin) to [`end`](Self::end).
 pub(crate) struct RequestProbe {
     programs: SwitchedPrograms,
     /// For each requested port, its index in the programs' list of ports. The list has no duplicates.
@@ -48,11 +50,11 @@ pub(crate) struct RequestProbe {
     slices: u64,
 }
 
-/// The requests of one port since the programs were loaded. Only requests that begin in the counting part of a slice
-/// are included.
+/// The requests of one port since the programs were loaded. Only requests that begin between the instants `from` and
+/// `until` of a slice are included ([`RequestProbe::begin`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortTally {
-    /// Number of requests whose first bytes became ready in the counting part of a slice.
+    /// Number of requests: their first bytes became ready between `from` and `until` of a slice.
     pub begun: u64,
     /// Number of the requests in `begun` whose connection ended before a byte of the response was sent.
     pub unanswered: u64,
@@ -106,14 +108,15 @@ impl RequestProbe {
         Ok(RequestProbe { programs, indices, slices: 0 })
     }
 
-    /// Begins a slice. A request counts if it begins between the instants `from` and `until` of `CLOCK_MONOTONIC`.
+    /// Begins a slice: attaches the programs. A request counts if it begins between the instants `from` and `until` of
+    /// `CLOCK_MONOTONIC`.
     pub(crate) fn begin(&mut self, from: Nanos, until: Nanos) -> Result<(), EbpfError> {
         self.slices += 1;
         let control = [self.slices, from.0, until.0].map(u64::to_ne_bytes);
         self.programs.attach(control.as_flattened())
     }
 
-    /// Ends the slice. The counters do not change until the next slice begins.
+    /// Ends the slice: detaches the programs. The counters do not change until the next slice begins.
     pub(crate) fn end(&mut self) {
         self.programs.detach();
     }

@@ -8,8 +8,8 @@ use super::stat::CpuTicks;
 use brimful_core::server::{Core, CpuShares};
 use std::collections::BTreeMap;
 
-/// Shares of time of all CPUs together, and of each CPU. The head of this file says which CPUs are included; the first
-/// list contains their numbers.
+/// Returns the numbers of the CPUs that are included (see the head of this file), the shares of time of all these CPUs
+/// together, and the shares of each CPU.
 pub(super) fn since(
     earlier: &BTreeMap<usize, CpuTicks>,
     later: &BTreeMap<usize, CpuTicks>,

@@ -21,7 +21,7 @@ pub struct PressureSample {
     pub io: Option<StallSample>,
 }
 
-/// Stall times since boot, which the kernel counts in microseconds.
+/// Total times since boot for which threads waited for one resource. The kernel counts them in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StallSample {
     /// Time in which at least one thread waited.
@@ -30,6 +30,7 @@ pub struct StallSample {
     pub full: Option<Nanos>,
 }
 
+/// Reads the stall times of CPUs, memory and disks.
 #[derive(Debug)]
 pub(super) struct PressureWatch {
     cpu: ReopenedFile,
@@ -38,7 +39,7 @@ pub(super) struct PressureWatch {
 }
 
 impl PressureWatch {
-    /// Creates a reader. `proc` is the directory that is /proc.
+    /// Creates a reader. `proc` is the path of /proc.
     pub fn new(proc: &Path) -> PressureWatch {
         let file = |name| ReopenedFile::new(proc.join("pressure").join(name));
         PressureWatch { cpu: file("cpu"), memory: file("memory"), io: file("io") }

@@ -22,7 +22,7 @@ pub struct CpuTicks {
     pub io_wait: u64,
 }
 
-/// Numbers of softirqs since boot. Softirqs are the deferred work of interrupts.
+/// Number of softirqs since boot. A softirq is the deferred part of the work of an interrupt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftirqSample {
     /// Number of softirqs of the network: NET_RX and NET_TX.
@@ -97,8 +97,8 @@ fn ticks<'a>(mut words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTicks> {
     })
 }
 
-/// Parses the total, and then the number of each kind: `HI TIMER NET_TX NET_RX BLOCK …`. The numbers are sums over all
-/// CPUs of the counters in /proc/softirqs.
+/// Parses the line of softirqs: their total, and then the number of each kind, `HI TIMER NET_TX NET_RX BLOCK …`. The
+/// numbers are sums over all CPUs of the counters in /proc/softirqs.
 fn softirqs<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<SoftirqSample> {
     let mut words = words.skip(3);
     let mut field = || words.next().and_then(number);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The pid of kthreadd in the first pid namespace.
+/// The pid of kthreadd in the initial pid namespace.
 const KTHREADD: u32 = 2;
 /// The first bytes of the names of threads that do no work for servers: the rescue threads of work queues, and the
 /// threads that start, stop and idle CPUs. They are about half of all threads, so their CPU time is not read.
@@ -35,6 +35,7 @@ pub struct ThreadGroupSample {
     pub cpu: Nanos,
 }
 
+/// Reads the CPU time of the kernel's threads.
 #[derive(Debug)]
 pub(super) struct ThreadsWatch {
     proc: PathBuf,
@@ -56,7 +57,7 @@ struct Thread {
 }
 
 impl ThreadsWatch {
-    /// Creates a reader. `proc` is the directory that is /proc.
+    /// Creates a reader. `proc` is the path of /proc.
     pub fn new(proc: &Path) -> ThreadsWatch {
         ThreadsWatch {
             list: ReopenedFile::new(proc.join(format!("{KTHREADD}/task/{KTHREADD}/children"))),

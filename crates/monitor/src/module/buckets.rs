@@ -23,8 +23,8 @@ pub(super) fn bucket_of(ns: u64) -> usize {
     }
 }
 
-/// The time that this share of all times does not exceed, in nanoseconds. It is interpolated within its bucket as if
-/// the logarithms of times were uniform in the bucket. `None` if all counts are zero.
+/// Returns the time that a `share` of all counted times does not exceed, in nanoseconds. The time is interpolated
+/// within its bucket as if the logarithms of times were uniform in the bucket. Returns `None` if all counts are zero.
 pub fn percentile_ns(counts: &[u64; BUCKETS], share: f64) -> Option<f64> {
     // The counts are added as floating-point numbers. They come from a file, and a sum of integers could overflow.
     let total: f64 = counts.iter().map(|&count| count as f64).sum();

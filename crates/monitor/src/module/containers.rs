@@ -31,7 +31,7 @@ impl ContainerServer {
     }
 }
 
-/// Finds all servers in other namespaces whose processes this user may inspect. `proc` is the directory that is /proc.
+/// Finds all servers in other namespaces whose processes this user may inspect. `proc` is the path of /proc.
 pub fn servers_in_containers(proc: &Path) -> Vec<ContainerServer> {
     let here = MountLocation::of_process(&proc.join("self"));
     let processes = fs::read_dir(proc).into_iter().flatten().flatten();

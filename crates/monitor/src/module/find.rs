@@ -11,7 +11,7 @@
 //! belongs neither to root nor to the server's user is not read.
 
 use super::file::{ModuleFile, ModuleFileError};
-use super::io::IoAccount;
+use super::io::IoTotals;
 use super::maps::{Mapping, effective_user, innermost_pid, shared};
 use super::{ModuleSample, ServerSample};
 use crate::MonitorError;
@@ -58,7 +58,7 @@ struct WatchedFile {
     pids: BTreeSet<u32>,
     /// Process ids of workers that have ended, in the server's pid namespace.
     dead: BTreeSet<u32>,
-    io: IoAccount,
+    io: IoTotals,
     latest: Option<Arc<ServerSample>>,
 }
 
@@ -235,7 +235,7 @@ impl ModuleWatch {
 }
 
 impl MappedFiles {
-    /// Inspects these processes. `proc` is the directory that is /proc.
+    /// Finds the files of the Server Module that the processes `pids` map. `proc` is the path of /proc.
     pub fn scan(proc: &Path, pids: &[u32]) -> MappedFiles {
         let mut found = MappedFiles::default();
         for &pid in pids {
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
     use crate::fixture::{Fixture, PID_OFFSET};
 
-    /// A file with two slots, the first of which belongs to a worker.
+    /// A file of the Server Module with two slots. The first slot belongs to a worker.
     fn module_file(owner: u32, requests: u64) -> Vec<u8> {
         let mut bytes = header_bytes(2, 2);
         let slot_size = (slot::CLASSES_OFFSET + 2 * class::SIZE).next_multiple_of(SLOT_ALIGN);

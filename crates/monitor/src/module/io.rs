@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// The counters of one server's processes, including processes that ended.
 #[derive(Debug, Default)]
-pub(super) struct IoAccount {
+pub(super) struct IoTotals {
     /// The last reading of each process, by pid. A process that has ended stays here until its parent has waited for
     /// it.
     members: BTreeMap<u32, Member>,
@@ -51,7 +51,7 @@ struct Member {
     started: u64,
 }
 
-impl IoAccount {
+impl IoTotals {
     /// The counters of the processes `pids`. They are read again only if a reading is due. `requests` is the number of
     /// requests that the server has recorded. Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
@@ -132,7 +132,7 @@ mod tests {
             let stat = format!("{pid} (a) S 1 1 1 0 -1 0 0 0 0 0 {times}\n");
             std::fs::write(proc.path().join(format!("{pid}/stat")), stat).unwrap();
         };
-        let mut account = IoAccount::default();
+        let mut totals = IoTotals::default();
         let mut read = |pids: &[u32], requests| {
             account.search.not_before = Nanos::ZERO;
             account.read(proc.path(), pids.iter().copied(), requests).map(|io| (io.reads, io.read_bytes, io.requests))
@@ -171,7 +171,7 @@ mod tests {
             std::fs::write(process.join("stat"), stat).unwrap();
         };
         let end = |pid: u32| std::fs::remove_dir_all(proc.path().join(pid.to_string())).unwrap();
-        let mut account = IoAccount::default();
+        let mut totals = IoTotals::default();
         let mut read = |pids: &[u32]| {
             account.search.not_before = Nanos::ZERO;
             let io = account.read(proc.path(), pids.iter().copied(), 1).unwrap();

@@ -10,7 +10,7 @@
 pub const MAGIC: u64 = 0x316c_7566_6d69_7262;
 /// The version of this layout.
 pub const LAYOUT_VERSION: u32 = 4;
-/// Maximum number of classes in a file.
+/// Maximum number of request classes in a file.
 pub const MAX_CLASSES: usize = 16;
 /// Number of bytes of a name, including the zero byte at its end.
 pub const NAME_BYTES: usize = 48;
@@ -46,7 +46,7 @@ pub mod header {
     pub const SLOT_SIZE_OFFSET: usize = 16;
     /// Offset of the number of slots.
     pub const SLOTS_OFFSET: usize = 20;
-    /// Offset of the number of classes.
+    /// Offset of the number of request classes.
     pub const CLASSES_OFFSET: usize = 24;
     /// Offset of the switch: 1 if requests are recorded, otherwise 0.
     pub const ENABLED_OFFSET: usize = 28;
@@ -62,7 +62,7 @@ pub mod header {
     pub const CREATED_NS_OFFSET: usize = 48;
     /// Offset of the server's name.
     pub const SERVER_OFFSET: usize = 56;
-    /// Offset of the names of the classes, which follow one another.
+    /// Offset of the names of the request classes, which follow one another.
     pub const CLASS_NAMES_OFFSET: usize = SERVER_OFFSET + super::NAME_BYTES;
     /// Size of the header, before it is rounded up.
     pub const SIZE: usize = CLASS_NAMES_OFFSET + super::MAX_CLASSES * super::NAME_BYTES;
@@ -99,7 +99,7 @@ pub mod slot {
     /// Offset of the pending requests: requests that are not included in the sums yet. The n-th request of the slot is
     /// at index n % [`MAX_PENDING`](super::MAX_PENDING).
     pub const PENDING_OFFSET: usize = 128;
-    /// Offset of the counters of the classes, which follow one another.
+    /// Offset of the counters of the request classes, which follow one another.
     pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::MAX_PENDING * super::pending::SIZE;
 }
 
@@ -133,7 +133,7 @@ pub mod request_bits {
     pub const RESUMED_SHIFT: u32 = 32;
 }
 
-/// Offsets of the fields of a class's sums. Words have 64 bits.
+/// Offsets of the fields of a request class's sums. Words have 64 bits.
 pub mod sums {
     /// Offset of the number of requests.
     pub const REQUESTS_OFFSET: usize = 0;
@@ -151,7 +151,7 @@ pub mod sums {
     pub const SIZE: usize = RESUMED_OFFSET + 2 * 8;
 }
 
-/// Offsets of the fields of a class. Words have 64 bits.
+/// Offsets of the fields of a request class in a slot. Words have 64 bits.
 pub mod class {
     /// Offset of the two copies of the class's sums.
     pub const SUMS_OFFSET: usize = 0;
@@ -167,13 +167,14 @@ pub mod class {
     /// Offset of the number of measured requests for which disk blocks were counted. Modules of earlier versions
     /// counted none.
     pub const BLOCKS_COUNT_OFFSET: usize = CPU_MIXED_OFFSET + 8;
-    /// Offset of the number of blocks that threads read from disks during these requests.
+    /// Offset of the number of blocks that threads read from disks during the requests in `BLOCKS_COUNT_OFFSET`.
     pub const BLOCKS_READ_OFFSET: usize = BLOCKS_COUNT_OFFSET + 8;
-    /// Offset of the number of blocks that threads wrote into the page cache during these requests.
+    /// Offset of the number of blocks that threads wrote into the page cache during the requests in
+    /// `BLOCKS_COUNT_OFFSET`.
     pub const BLOCKS_WRITTEN_OFFSET: usize = BLOCKS_READ_OFFSET + 8;
-    /// Offset of the histograms of the phases. The seven words in front of them are unused.
+    /// Offset of the histograms of the phases. The seven words before the histograms are unused.
     pub const BUCKETS_OFFSET: usize = BLOCKS_WRITTEN_OFFSET + 8 * 8;
-    /// Size of a class.
+    /// Size of the fields of a request class.
     pub const SIZE: usize = BUCKETS_OFFSET + super::PHASES * BUCKETS_SIZE;
     /// Size of the histogram of one phase.
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
@@ -185,9 +186,9 @@ pub mod times {
     pub const COUNT_OFFSET: usize = 0;
     /// Offset of the sum of the times that requests spent in the phase, in nanoseconds.
     pub const SUM_NS_OFFSET: usize = 8;
-    /// Offset of the sum of the squares of these times, in square microseconds.
+    /// Offset of the sum of the squares of the times that requests spent in the phase, in square microseconds.
     pub const SUM_US2_OFFSET: usize = 16;
-    /// Size of the times of one phase.
+    /// Size of the fields of one phase's times.
     pub const SIZE: usize = 24;
 }
 
@@ -504,7 +505,7 @@ pub(super) mod tests {
     #[test]
     fn the_layout_is_that_of_the_recorder() {
         let (mut there, mut here) = (layout_in_c(), layout_here());
-        // Removes lines that are not needed by a reader of the file, or that follow from other lines.
+        // A reader of the file does not need these lines, or they follow from other lines.
         let is_listed = |line: &String| {
             ![
                 "brimful_slot.unused",

@@ -16,9 +16,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Maximum number of repeated readings, over all slots. A reading takes some microseconds, and is valid only if the
-/// worker does not add pending requests to the sums meanwhile. A very busy worker adds them so often that many attempts
-/// may fail.
+/// Maximum number of repeated readings, over all slots. A reading of a slot takes some microseconds, and is valid only
+/// if the worker does not add pending requests to the sums meanwhile. A very busy worker adds them so often that many
+/// attempts may fail.
 const ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.

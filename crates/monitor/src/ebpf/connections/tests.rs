@@ -18,7 +18,7 @@ const KEPT: [usize; 6] = [1, 4, 5, 8, 9, 11];
 /// Runs a test in its own network namespace, whose loopback device is up.
 pub(in crate::ebpf) fn in_own_namespace<T: Send + 'static>(test: impl FnOnce() -> T + Send + 'static) -> T {
     let body = move || {
-        // SAFETY: changes the namespace of this thread only, which has no sockets.
+        // SAFETY: the call changes the network namespace of this thread only, and the thread has no sockets.
         let done = unsafe { libc::unshare(libc::CLONE_NEWNET) };
         assert_eq!(done, 0, "this test must run as root: {}", io::Error::last_os_error());
         set_loopback(libc::IFF_UP);
