@@ -88,7 +88,7 @@ impl Group for ConnectionsGroup {
         let ebpf = site.ebpf;
         // Entering a network namespace needs a privilege, so it is entered only if there are ports to watch.
         let opened = match ports.is_empty() {
-            true => site.chosen_netns.namespace.reading(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
+            true => site.chosen_netns.namespace.read_within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
             false => site.chosen_netns.namespace.within(&proc, |net| ConnectionsWatch::open(net, ports, ebpf)),
         };
         match opened {
@@ -146,8 +146,7 @@ impl Group for ConnectionsGroup {
 
 impl ConnectionsWatch {
     /// Opens all sources. Must be called by a thread in the network namespace of the ports; the sources keep reading
-    /// this namespace. `net` is the directory that is /proc/net in this namespace. If `ebpf` is false, eBPF is not
-    /// used.
+    /// this namespace. `net` is the path of /proc/net in this namespace. If `ebpf` is false, eBPF is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }

@@ -75,7 +75,7 @@ const SEARCH_INTERVAL: Nanos = Nanos::from_secs(5);
 
 impl ListenerWatch {
     /// Opens the sources. If a source is missing, [`ListenerWatch::source`] says so, and every reading tries again.
-    /// `net` is the directory that is /proc/net in the network namespace of `diag`.
+    /// `net` is the path of /proc/net in the network namespace of `diag`.
     pub fn open(net: &Path, ports: &[u16], diag: &mut io::Result<SockDiag>) -> ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());

@@ -61,8 +61,8 @@ impl Monitor {
     }
 
     /// Takes a last sample and summarizes all samples. Intervals state their times (`t_s`) relative to `epoch`, the
-    /// start of the load. Averages are over the samples inside `window` (start, end), or over all samples if it is
-    /// `None`. All instants are `CLOCK_MONOTONIC` of this host.
+    /// start of the load. Averages are over the samples inside `window` (start, end), or over all samples if `window`
+    /// is `None`. All instants are `CLOCK_MONOTONIC` of this host.
     pub fn finish(self, epoch: Nanos, window: Option<(Nanos, Nanos)>) -> Server {
         drop(self.stop);
         let Observations { history, mut sources, overhead, clock, broken } =

@@ -106,12 +106,12 @@ impl NetNamespace {
                 (NetNamespace::Own, Some(remark))
             }
         };
-        let identity = namespace.reading(proc, identity)?;
+        let identity = namespace.read_within(proc, identity)?;
         Ok(ChosenNamespace { namespace, identity, source_process: pids.first().copied(), remark })
     }
 
-    /// Runs `open` in a short-lived thread inside the namespace. The argument of `open` is the directory that is
-    /// /proc/net there.
+    /// Runs `open` in a short-lived thread inside the namespace. The argument of `open` is the path of the namespace's
+    /// /proc/net.
     pub(crate) fn within<T: Send>(&self, proc: &Path, open: impl FnOnce(&Path) -> T + Send) -> Result<T, MonitorError> {
         let path = match self {
             NetNamespace::Server | NetNamespace::Own => return Ok(open(&proc.join("net"))),
@@ -137,7 +137,7 @@ impl NetNamespace {
 
     /// Like [`NetNamespace::within`], but for a function that only reads files. No privilege is needed if a process in
     /// the namespace is known.
-    pub(crate) fn reading<T: Send>(
+    pub(crate) fn read_within<T: Send>(
         &self,
         proc: &Path,
         open: impl FnOnce(&Path) -> T + Send,

@@ -70,7 +70,7 @@ impl Group for NetworkGroup {
     const IS_PER_NETNS: bool = true;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<NetworkWatch>, MonitorError> {
-        site.chosen_netns.namespace.reading(&site.root.join("proc"), NetworkWatch::open).map(Some)
+        site.chosen_netns.namespace.read_within(&site.root.join("proc"), NetworkWatch::open).map(Some)
     }
 
     fn read(watch: &mut NetworkWatch, buffer: &mut Vec<u8>) -> NetworkSample {
@@ -100,8 +100,8 @@ impl Group for NetworkGroup {
 }
 
 impl NetworkWatch {
-    /// Opens the files. `net` is the directory that is /proc/net in the namespace. A file that cannot be opened is no
-    /// error, but `sources` reports it.
+    /// Opens the files. `net` is the path of the namespace's /proc/net. A file that cannot be opened is no error, but
+    /// `sources` reports it.
     pub fn open(net: &Path) -> NetworkWatch {
         let mut watch = NetworkWatch {
             dev: NetFile::open(net, "dev"),

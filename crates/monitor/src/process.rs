@@ -15,7 +15,8 @@ impl Group for ProcessGroup {
     type Watch = ProcessTree;
     /// One sample for each program, in the order of the selectors.
     type Sample = Vec<ProgramSample>;
-    /// The metrics of each program that has metrics of its own.
+    /// The metrics of each program, except programs whose processes are hidden or belong to another program
+    /// ([`Membership`]).
     type Metrics = Programs;
 
     fn open(site: &mut WatchContext<'_>) -> Result<Option<ProcessTree>, MonitorError> {

@@ -110,8 +110,8 @@ impl ReopenedFile {
     }
 }
 
-/// Number of processes and threads ever started, from the text of /proc/stat. While it does not change, there are no
-/// new processes.
+/// Number of processes and threads ever started, from the text of /proc/stat. While this number does not change, there
+/// are no new processes.
 pub(crate) fn forks(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| words(line.strip_prefix(b"processes ")?).next().and_then(number))
 }
@@ -167,8 +167,8 @@ pub(crate) fn numeric_entries(directory: &Path) -> Vec<u32> {
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// Reads the parent of every process. `root` is the directory that is /proc. `tag` computes a process's tag from its
-/// pid and its name.
+/// Reads the parent of every process. `root` is the path of /proc. `tag` computes a process's tag from its pid and its
+/// name.
 pub(crate) fn process_table<T>(root: &Path, tag: impl Fn(u32, &[u8]) -> Option<T>) -> Table<T> {
     let (mut table, mut buffer) = (BTreeMap::new(), Vec::new());
     for pid in numeric_entries(root) {

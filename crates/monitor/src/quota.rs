@@ -50,7 +50,7 @@ struct ProgramGroups {
 }
 
 impl QuotaWatch {
-    /// Creates a reader of the quotas of this number of programs. `root` is the directory that contains /proc and /sys.
+    /// Creates a reader of the quotas of `programs` programs. `root` is the directory that contains /proc and /sys.
     pub fn new(root: &Path, programs: usize) -> QuotaWatch {
         let programs = (0..programs).map(|_| ProgramGroups::default()).collect();
         QuotaWatch { root: root.to_owned(), programs }

@@ -25,29 +25,30 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The counters of all ports since the watch began.
+/// The counters of requests at all ports since the watch began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestsSample {
     /// Time for which the tracepoints were attached.
     pub attached: Nanos,
-    /// Time for which new requests were counted: the first parts of all slices.
+    /// Time in which new requests were counted: the first part of each slice, a time for which the tracepoints are
+    /// attached.
     pub counting: Nanos,
-    /// Number of slices that have ended.
+    /// Number of slices (times for which the tracepoints were attached) that have ended.
     pub slices: u64,
-    /// The length of a slice; `None` if the only slice never ends.
+    /// The length of a slice, for which the tracepoints are attached; `None` if they always are.
     pub slice: Option<Nanos>,
     /// The ports, in the order of the configuration, or in ascending order if the configuration names no port.
     pub ports: Vec<PortRequests>,
 }
 
-/// The counters of one port since the watch began.
+/// The counters of requests at one port since the watch began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortRequests {
     /// The port's number.
     pub port: u16,
-    /// Number of counted requests.
+    /// Number of requests that were counted.
     pub begun: u64,
     /// Number of counted requests whose connection was closed or lost before any byte of the response.
     pub unanswered: u64,

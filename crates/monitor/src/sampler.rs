@@ -163,19 +163,19 @@ impl Sampler {
         self.watches.process.as_ref().map_or(Ok(()), ProcessTree::require_all)
     }
 
-    /// Reads every group that is enabled.
+    /// Reads every enabled group of metrics.
     pub fn sample(&mut self) -> Sample {
         self.sample_groups(Groups::ALL)
     }
 
-    /// Reads every group. Connections are counted again even if a count is not due, so that the report shows the end of
-    /// the run.
+    /// Reads every enabled group for the last time. Connections are counted again even if a count is not due, so that
+    /// the report shows the end of the run.
     pub fn last_sample(&mut self) -> Sample {
         self.watches.connections.iter_mut().for_each(ConnectionsWatch::restart_counting);
         self.sample()
     }
 
-    /// Reads those of the given groups that are enabled.
+    /// Reads the enabled groups of metrics among `due`.
     pub fn sample_groups(&mut self, due: Groups) -> Sample {
         // The search for processes takes far longer than reading. It comes first, so that all groups are read close
         // together in time.

@@ -20,7 +20,7 @@ pub struct Schedule {
 pub struct Groups([bool; GroupName::ALL.len()]);
 
 impl Intervals {
-    /// Shortest and longest interval. A shorter interval would make sampling itself a load.
+    /// Shortest and longest allowed interval. With a shorter interval, sampling itself would be a load.
     const BOUNDS: (Nanos, Nanos) = (Nanos::from_millis(10), Nanos::from_secs(3600));
 
     /// The same interval for all groups except `requests`. That group slows the server down, so only [`Intervals::set`]

@@ -79,7 +79,7 @@ const SKMEMINFO_DROPS: usize = 8;
 const RECORD_TIMER: u8 = 3;
 
 impl SockDiag {
-    /// Opens a socket in the network namespace of the calling thread.
+    /// Opens a netlink socket in the network namespace of the calling thread.
     pub fn open(ports: &[u16]) -> io::Result<SockDiag> {
         let protocol = Some(netlink::SOCK_DIAG);
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;

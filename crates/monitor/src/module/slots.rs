@@ -24,7 +24,7 @@ const ATTEMPTS: usize = 4096;
 /// Bytes that another process may change or truncate at any moment.
 pub(super) trait Bytes {
     fn length(&self) -> io::Result<u64>;
-    /// Fills the whole buffer, or fails.
+    /// Fills the whole buffer with the bytes from the offset `at` on. Returns an error if there are fewer bytes.
     fn fill(&self, buffer: &mut [u8], at: u64) -> io::Result<()>;
 }
 
@@ -86,7 +86,8 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
     }
 
-    /// Reads the slot at this offset. Returns `None` if the slot was never used, like most slots of most servers.
+    /// Reads the slot at the offset `at` of the file. Returns `None` if the slot was never used, like most slots of
+    /// most servers.
     pub fn read(&mut self, at: u64) -> io::Result<Option<Slot<'_>>> {
         let mut line = [0; slot::LINE_BYTES];
         self.bytes.fill(&mut line, at)?;

@@ -40,7 +40,8 @@ pub(super) struct Interfaces {
 }
 
 impl Interfaces {
-    /// Parses /proc/net/dev: two heading lines, then one line for each interface. `None` for anything else.
+    /// Parses /proc/net/dev: two heading lines, then one line for each interface. Returns `None` if the text does not
+    /// have this form.
     pub fn read(&mut self, text: &[u8]) -> Option<Vec<InterfaceSample>> {
         let mut lines = text.split_inclusive(|&byte| byte == b'\n').skip(1);
         lines.next().filter(|heading| heading.ends_with(b"\n"))?;

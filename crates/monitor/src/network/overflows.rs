@@ -4,10 +4,11 @@
 
 use crate::procfs::words;
 
-/// Sums the growth of each CPU's counter. So the sum never falls, even if a counter wraps around or a CPU goes offline.
+/// The number of overflows of all CPUs: the sum of the growth of each CPU's counter. It never falls, even if a counter
+/// wraps around or a CPU goes offline.
 #[derive(Debug, Default)]
 pub(super) struct Overflows {
-    /// Number and last counter of each CPU that was ever online.
+    /// For each CPU that was ever online, its number and the last value of its counter.
     cpus: Vec<(u32, u32)>,
     /// Number of overflows since the first reading.
     total: u64,

@@ -57,7 +57,7 @@ pub(super) struct TcpWatch {
 }
 
 impl TcpWatch {
-    /// Opens the files. `net` is the directory that is /proc/net in the namespace.
+    /// Opens the files. `net` is the path of the namespace's /proc/net.
     pub fn open(net: &Path) -> TcpWatch {
         let counters = ["ActiveOpens", "PassiveOpens", "InSegs", "OutSegs", "RetransSegs", "OutRsts"];
         let more_counters = ["SyncookiesSent", "ListenOverflows", "ListenDrops", "TCPBacklogDrop"];

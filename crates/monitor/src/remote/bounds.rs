@@ -16,8 +16,8 @@ const MAX_VALUES: usize = 131_072;
 /// Maximum ratio of the rate at which samples arrive to the requested rate. It exceeds 1 because the clocks of the two
 /// hosts differ.
 const MAX_SPEEDUP: u64 = 2;
-/// Number of samples that may arrive earlier than this rate allows. Samples that were delayed on the network arrive
-/// together.
+/// Number of samples that may arrive earlier than the maximum rate allows. Samples that were delayed on the network
+/// arrive together.
 const MAX_BURST: u64 = 20;
 
 /// Checks that a message does not exceed the limits on values, objects and lists. The check comes before parsing, so no

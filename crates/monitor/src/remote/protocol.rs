@@ -80,8 +80,8 @@ pub enum Answer {
         sample: Box<Sample>,
         /// The cost of all samples so far.
         overhead: Overhead,
-        /// The sources again. Only the last sample, the answer to [`Request::Stop`], has them, because some sources are
-        /// known more precisely at the end.
+        /// The sources at the end of the run, which are more precise than those of [`Answer::Watching`]. Only the last
+        /// sample, the answer to [`Request::Stop`], has them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         last: Option<BTreeMap<String, String>>,
     },

@@ -64,7 +64,7 @@ struct ServerState {
     notices: Notices,
 }
 
-/// Counts one thread or client until it is dropped. The maximum count is that of [`CountGuard::take`].
+/// Counts one thread or client until this value is dropped.
 struct CountGuard(Arc<AtomicUsize>);
 
 impl MonitorServer {

@@ -21,7 +21,8 @@ const SOCKET_LIMITS: [&str; 6] = [
     "of a server that reads several requests before it works on the first (event loops do), part of the queueing is service",
     "of a request that was being received when a slice began, only the rest is seen",
 ];
-/// Minimum share of open requests for which the limitations mention them.
+/// Minimum share of open requests (still without a response at the end of a slice) for which the limitations mention
+/// them.
 const MIN_OPEN_SHARE: f64 = 0.0005;
 
 /// The metrics of the period between two samples.

@@ -8,8 +8,8 @@ use std::path::Path;
 /// Value of the column `st` for a listening socket.
 const LISTEN: &str = "0A";
 
-/// The ports on which the processes `pids` listen, without duplicates, in ascending order. `net` is the directory that
-/// is /proc/net in the sockets' network namespace. Processes that this user may not inspect are skipped.
+/// The ports on which the processes `pids` listen, without duplicates, in ascending order. `net` is the path of
+/// /proc/net in the sockets' network namespace. Processes that this user may not inspect are skipped.
 pub(super) fn listened_on(proc: &Path, net: &Path, pids: &[u32]) -> Vec<u16> {
     let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(net.join(table)).unwrap_or_default());
     let listening: BTreeMap<u64, u16> = tables.iter().flat_map(|table| table.lines().filter_map(listener)).collect();

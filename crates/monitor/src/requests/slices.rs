@@ -9,9 +9,9 @@
 
 use brimful_core::Nanos;
 
-/// The initial length of a slice.
+/// The initial length of a slice, a time for which the tracepoints are attached.
 const INITIAL_LENGTH: Nanos = Nanos::from_millis(200);
-/// The maximum length of a slice.
+/// The maximum length of a slice, a time for which the tracepoints are attached.
 const MAX_LENGTH: Nanos = Nanos::from_millis(6_400);
 /// The share of each slice, from its start, in which new requests are counted.
 const COUNTING_SHARE: f64 = 0.75;
@@ -64,7 +64,7 @@ impl SlicePlan {
         SlicePlan { duty, length: INITIAL_LENGTH, begun: 0, open: 0 }
     }
 
-    /// The length of a slice; `None` if the only slice never ends.
+    /// The length of a slice; `None` if the tracepoints are always attached.
     pub fn length(&self) -> Option<Nanos> {
         (self.duty != DutyCycle::ALWAYS).then_some(self.length)
     }
@@ -74,7 +74,7 @@ impl SlicePlan {
         Nanos::from_secs_f64(COUNTING_SHARE * self.length.as_secs_f64())
     }
 
-    /// The length of a period, which contains one slice.
+    /// The length of a period, which contains one slice and the pause before the next.
     pub fn period(&self) -> Nanos {
         Nanos::from_secs_f64(self.length.as_secs_f64() / self.duty.share())
     }

@@ -2,8 +2,9 @@
 
 /// `struct nlmsghdr`: length, kind, flags, sequence number, port.
 const HEADER: usize = 16;
-/// Kinds of requests about sockets. The messages of an answer have the kind of the request.
+/// Kind of a request for sockets of all protocols, in its current form. The messages of the answer have the same kind.
 pub(super) const DIAG_BY_FAMILY: u16 = 20; // SOCK_DIAG_BY_FAMILY
+/// Kind of a request for TCP sockets in its older form. The messages of the answer have the same kind.
 pub(super) const TCP_DIAG: u16 = 18; // TCPDIAG_GETSOCK
 const ERROR: u16 = 2;
 const DONE: u16 = 3;

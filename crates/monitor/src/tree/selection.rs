@@ -18,7 +18,7 @@ const TITLE_DELAY: Nanos = Nanos::from_secs(10);
 /// name for a moment, but no arguments yet.
 const EXEC_DELAY: Nanos = Nanos::from_secs(1);
 
-/// The selectors, in the user's order, and what is needed to apply them.
+/// The selectors of processes in the user's order, and the state that is needed to apply them.
 #[derive(Debug)]
 pub(super) struct Selection {
     proc: PathBuf,
@@ -140,8 +140,9 @@ impl Selection {
         })
     }
 
-    /// Whether a process must be checked again because it may still set the title by which it is selected. This is so
-    /// for a moment after its start (`started`, `CLOCK_BOOTTIME`), if a selected name has no process yet.
+    /// Whether a process must be checked again, because it may still set the title by which it is selected. This is
+    /// true for [`TITLE_DELAY`] after the process's start (`started`, by `CLOCK_BOOTTIME`), if a selected name has no
+    /// process yet.
     pub fn awaits_title(&self, started: Nanos, accounts: &Accounts) -> bool {
         let is_awaited = |(index, choice): (usize, &Choice)| {
             matches!(choice.selector, ProcessSelector::Name(_)) && !accounts.is_alive(index)

@@ -72,7 +72,7 @@ struct Relay {
     /// Number of lines sent to the client so far.
     lines: Arc<AtomicUsize>,
     sockets: Arc<Mutex<Vec<TcpStream>>>,
-    /// While locked, nothing passes.
+    /// While a test holds this lock, the relay forwards nothing.
     gate: Arc<Mutex<()>>,
 }
 
