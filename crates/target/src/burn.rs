@@ -15,7 +15,7 @@ use rand_distr::{Distribution as _, Exp1};
 use rand_pcg::Pcg64;
 use std::hint::black_box;
 
-/// Share of the remaining time for which a burn spins before it reads the clock again.
+/// Share of the remaining CPU time for which a busy loop spins before it reads the clock again.
 const SPIN_SHARE: f64 = 0.75;
 
 /// Uses a given amount of CPU time by a busy loop.
@@ -49,11 +49,11 @@ impl Spinner {
         Spinner { rounds_per_ns: ROUNDS as f64 / spin_ns.max(1.0), reading_ns }
     }
 
-    /// Uses CPU time until the thread has used `demand` since the call.
+    /// Spins until the thread has used the CPU time `demand` since the call.
     pub(crate) fn burn(&self, demand: Nanos) {
         let mut left = demand.0 as f64;
-        // A burn that is shorter than three readings of the clock does not read it: the calibrated speed alone is as
-        // accurate.
+        // A busy loop that is shorter than three readings of the clock does not read it: the calibrated speed alone is
+        // as accurate.
         if left > 3.0 * self.reading_ns {
             let end = thread_cpu().0 as f64 - self.reading_ns / 2.0 + left;
             left = end - self.reading_ns / 2.0 - thread_cpu().0 as f64;
@@ -70,7 +70,7 @@ impl Spinner {
     }
 }
 
-/// Executes this number of loop rounds. The loop does not access memory, and the compiler cannot shorten it.
+/// Executes `rounds` rounds of a loop. The loop does not access memory, and the compiler cannot shorten it.
 fn spin(rounds: u64) {
     let mut x = rounds;
     for _ in 0..rounds {
@@ -86,7 +86,7 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    /// Makes the sampler of one worker. Workers with the same seed have different random streams.
+    /// Creates the sampler of one worker. Workers with the same seed have different random streams.
     pub(crate) fn new(distribution: Distribution, seed: u64, worker: usize) -> Sampler {
         Sampler { distribution, random: Pcg64::new(u128::from(seed), worker as u128) }
     }
@@ -96,7 +96,7 @@ impl Sampler {
         self.random.random()
     }
 
-    /// Draws a demand from the distribution, with this mean.
+    /// Draws a service demand from the distribution with the mean `mean`.
     pub(crate) fn draw(&mut self, mean: Nanos) -> Nanos {
         match self.distribution {
             Distribution::Deterministic => mean,
@@ -113,8 +113,8 @@ mod tests {
     use super::*;
     use brimful_core::moments::Moments;
 
-    /// Other programs sometimes slow down burns and calibrations. So up to 100 attempts are made; in at least one, the
-    /// burns must take their demand.
+    /// Other programs sometimes slow down busy loops and calibrations. So up to 100 attempts are made. In at least one
+    /// of them, each busy loop must use the CPU time that was demanded.
     #[test]
     fn a_burn_takes_its_demand() {
         for micros in [50, 200, 2_000] {
@@ -129,15 +129,15 @@ mod tests {
         }
     }
 
-    /// Makes 41 burns. Returns the shortest one, the lower quartile, and the tolerance, all in nanoseconds. There is a
-    /// tolerance because reading the clock may take more or less time than in the calibration.
+    /// Runs 41 busy loops. Returns the shortest CPU time, the lower quartile, and the tolerance, all in nanoseconds.
+    /// There is a tolerance because reading the clock may take more or less time than in the calibration.
     fn burnt(demand: Nanos) -> (f64, f64, f64) {
         let spinner = Spinner::measure();
         let mut taken: Vec<f64> = (0..41)
             .map(|_| {
                 let start = thread_cpu();
                 spinner.burn(demand);
-                // The two readings around the burn add the CPU time of one reading to it.
+                // The two readings around the busy loop add the CPU time of one reading to the measured time.
                 (thread_cpu() - start).0 as f64 - spinner.reading_ns
             })
             .collect();

@@ -35,7 +35,9 @@ const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
 
 /// A self-signed certificate and its private key, both encoded in DER. The key has the format PKCS #8.
 pub(crate) struct SelfSigned {
+    /// The certificate.
     pub(crate) certificate: Vec<u8>,
+    /// The private key that belongs to the certificate.
     pub(crate) key: Vec<u8>,
 }
 

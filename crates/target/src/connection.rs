@@ -24,9 +24,10 @@ const MAX_LINGER: usize = 256 << 10;
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
+    /// The connection's TCP socket.
     pub(crate) socket: OwnedFd,
-    /// CPU time already spent on the next request before its class was known. It was accounted as "other", and is moved
-    /// to the class later.
+    /// CPU time already spent on the next request, before the request's class was known. Until then, it is accounted to
+    /// no class ("other").
     pub(crate) carried: Nanos,
     transport: Transport,
     protocol: Protocol,
@@ -79,12 +80,14 @@ enum Then {
 }
 
 impl Connection {
+    /// Creates a connection. `carried` is the CPU time that was spent on accepting it.
     pub(crate) fn new(socket: OwnedFd, transport: Transport, carried: Nanos) -> Connection {
         let (protocol, phase) = (Protocol::Unknown, Phase::Reading);
         Connection { socket, carried, transport, protocol, input: Vec::new(), taken: 0, phase, last: None }
     }
 
-    /// Processes the connection for one turn. `worker` is the state of the worker that processes it.
+    /// Processes the connection for one turn: reads at most once, serves at most one request, and writes. `worker` is
+    /// the state of the worker that processes it.
     pub(crate) fn turn(&mut self, worker: &mut WorkerState) -> (Next, Charge) {
         match std::mem::replace(&mut self.phase, Phase::Reading) {
             Phase::Reading => self.read(worker),
@@ -261,7 +264,7 @@ impl Connection {
         Next::Await(EventFlags::IN)
     }
 
-    /// The account for CPU time after a response: the class of the last served request.
+    /// The account to which CPU time after a response is added: the class of the last served request.
     fn charge_after(&self) -> Charge {
         self.last.map_or(Charge::Other, Charge::Class)
     }

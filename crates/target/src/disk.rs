@@ -19,8 +19,8 @@ const FILE_LENGTH: Bytes = Bytes(64 << 20);
 /// Alignment in bytes of offsets, lengths and memory for `O_DIRECT`: at least the block size of any disk.
 const BLOCK: usize = 4096;
 
-/// The file for steps of the kind [`ServiceStep::Read`](crate::ServiceStep::Read). The file has no name in its
-/// directory, so the kernel deletes it when the process ends, even if the process is killed.
+/// The file that requests with the step [`ServiceStep::Read`](crate::ServiceStep::Read) read. The file has no name in
+/// its directory, so the kernel deletes it when the process ends, even if the process is killed.
 #[derive(Debug)]
 pub(crate) struct Disk {
     file: File,

@@ -43,7 +43,7 @@ pub enum TargetError {
     /// The number of workers is zero.
     #[error("a server with no workers serves nothing: use at least one")]
     NoWorkers,
-    /// The pool allows no requests.
+    /// The pool, which limits the number of requests in service, has no slots.
     #[error("a pool with no places serves nothing: use at least one")]
     EmptyPool,
     /// The rate limit is zero.

@@ -23,6 +23,7 @@ struct Bucket {
 }
 
 impl Limiter {
+    /// Creates a limiter that admits `per_s` requests per second on average.
     pub(crate) fn new(per_s: u32) -> Limiter {
         Limiter { per_s: f64::from(per_s), bucket: Mutex::default() }
     }

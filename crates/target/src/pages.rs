@@ -21,12 +21,14 @@ pub(crate) enum Page {
     TooManyRequests,
 }
 
-/// A rendered response. `bytes` contains the HTTP/1 head and the body; `head` is the length of the head. `block` is the
-/// header block for HTTP/2.
+/// A rendered response, for HTTP/1 and for HTTP/2.
 #[derive(Clone, Debug)]
 pub(crate) struct Response {
+    /// The head and the body for HTTP/1.
     pub(crate) bytes: Arc<[u8]>,
+    /// Length of the head in `bytes`.
     pub(crate) head: usize,
+    /// The header block for HTTP/2.
     pub(crate) block: Arc<[u8]>,
 }
 
@@ -54,6 +56,7 @@ const FAILURES: [Page; 6] = [
 ];
 
 impl Pages {
+    /// Renders the responses of the classes, and those to requests that are not served.
     pub(crate) fn new(classes: &[ServiceClass]) -> Pages {
         let names: Vec<String> = classes.iter().map(|c| c.name.clone()).collect();
         let allow = format!("Allow: {}\r\n", METHODS.join(", "));

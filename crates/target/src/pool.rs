@@ -34,6 +34,7 @@ struct State {
 pub(crate) struct PoolSlot<'p>(&'p Pool);
 
 impl Pool {
+    /// Creates a pool with `places` slots.
     pub(crate) fn new(places: usize) -> Pool {
         let admitted = places as u64;
         let state = State { next: 0, admitted, queue: VecDeque::new(), served: 0, most_served: 0, waited: 0 };
@@ -59,7 +60,8 @@ impl Pool {
         PoolSlot(self)
     }
 
-    pub(crate) fn cpu_times(&self) -> PoolUsage {
+    /// Statistics of the pool since it was created.
+    pub(crate) fn usage(&self) -> PoolUsage {
         let state = lock(&self.state);
         PoolUsage { places: self.places, most_served_at_once: state.most_served, waited: state.waited }
     }
@@ -122,6 +124,6 @@ mod tests {
             drop(place);
         });
         assert_eq!(*lock(&order), [0, 1, 2, 3, 4]);
-        assert_eq!(pool.cpu_times(), PoolUsage { places: 1, most_served_at_once: 1, waited: 5 });
+        assert_eq!(pool.usage(), PoolUsage { places: 1, most_served_at_once: 1, waited: 5 });
     }
 }

@@ -28,7 +28,8 @@ pub struct ServiceClass {
     pub response: Bytes,
 }
 
-/// A step of a request's service. Its time is a mean; the server draws the actual time from its [`Distribution`].
+/// A step of a request's service. The time of a step is a mean; the server draws the actual time from its
+/// [`Distribution`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceStep {
     /// CPU time, measured by the thread's own clock, so that it does not depend on the speed of the CPU. A step of zero

@@ -19,15 +19,20 @@ const RECEIVE_BYTES: usize = 64 << 10;
 /// Interval at which a sleeping request checks whether the server has stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The state that all workers share: the classes, and the resources and CPU time accounts of the workers.
+/// The state that all workers share, such as the classes and the CPU time accounts.
 #[derive(Debug)]
 pub(crate) struct ServerState {
+    /// The classes of requests.
     pub(crate) classes: Vec<ServiceClass>,
+    /// The distribution of service demands around their means.
     pub(crate) distribution: Distribution,
+    /// The rendered responses.
     pub(crate) pages: Pages,
+    /// Limits the number of requests in service; `None` for no limit.
     pub(crate) pool: Option<Pool>,
+    /// Limits the rate of requests; `None` for no limit.
     pub(crate) limiter: Option<Limiter>,
-    /// The lock of the steps of the kind [`ServiceStep::Lock`].
+    /// The lock for steps of the kind [`ServiceStep::Lock`], which all requests share.
     pub(crate) lock: Mutex<()>,
     /// The file for steps of the kind [`ServiceStep::Read`]; `None` if no class has such a step.
     pub(crate) disk: Option<Disk>,
@@ -43,7 +48,9 @@ pub(crate) struct ServerState {
 /// The state and the resources of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerState {
+    /// The state that all workers share.
     pub(crate) server: Arc<ServerState>,
+    /// The buffer for received bytes.
     pub(crate) scratch: Box<[u8]>,
     spinner: Spinner,
     walker: Option<Walker>,
@@ -52,13 +59,14 @@ pub(crate) struct WorkerState {
 }
 
 impl ServerState {
+    /// The CPU times of all workers, and the statistics of the pool.
     pub(crate) fn cpu_times(&self) -> ReferenceCpuTimes {
         let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
-        let pool = self.pool.as_ref().map(Pool::cpu_times);
+        let pool = self.pool.as_ref().map(Pool::usage);
         ReferenceCpuTimes { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
     }
 
-    /// Whether the time of a stopping server is over, so that it no longer responds to requests.
+    /// Whether the server has stopped and its grace period is over, so that it no longer responds to requests.
     pub(crate) fn is_over(&self) -> bool {
         self.stop_by.get().is_some_and(|&by| Instant::now() > by)
     }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Security {
     config: Arc<ServerConfig>,
+    /// The self-signed certificate, in DER.
     pub(crate) certificate: Vec<u8>,
 }
 

@@ -44,7 +44,7 @@ pub struct PoolUsage {
 pub struct ClassCpuTimes {
     /// Number of requests served.
     pub requests: u64,
-    /// CPU seconds of these requests: for their steps, for parsing and responding, and for their connections.
+    /// CPU seconds of the class's requests: for their steps, for parsing and responding, and for their connections.
     pub cpu_s: f64,
     /// Mean CPU seconds per request; zero if there were no requests.
     pub mean_cpu_s: f64,
@@ -82,6 +82,7 @@ struct Account {
 }
 
 impl Ledger {
+    /// Creates empty accounts for `classes` classes.
     pub(crate) fn new(classes: usize) -> Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }

@@ -31,7 +31,7 @@ const MAX_BUFFER: Bytes = Bytes(32 << 20);
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
 
-/// Does the work for one worker.
+/// Performs the work for one worker: reads cache lines and computes.
 #[derive(Clone, Debug)]
 pub(crate) struct Walker {
     /// The cache lines of the buffer, which form one cycle.

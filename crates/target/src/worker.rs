@@ -41,13 +41,17 @@ const ACCEPT_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// The sockets and connections, which all workers share.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// The state of the server.
     pub(crate) server: Arc<ServerState>,
+    /// The epoll instance with all sockets.
     pub(crate) epoll: OwnedFd,
+    /// The listening socket.
     pub(crate) listener: OwnedFd,
     /// The TLS configuration; `None` without TLS.
     pub(crate) security: Option<Security>,
     /// An eventfd that becomes readable when the workers must stop.
     pub(crate) stop: OwnedFd,
+    /// The connections.
     pub(crate) table: Table,
     /// Whether accepting is paused because there were no free file descriptors. The listening socket is then not armed.
     pub(crate) paused: AtomicBool,

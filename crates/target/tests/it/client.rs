@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// Timeout of a read: longer than any test takes, but short enough to notice a hung test.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A connection to the server.
 pub struct Client {
@@ -29,7 +29,7 @@ impl Client {
 
     /// Makes a client of an established connection.
     pub fn from_stream(stream: TcpStream) -> Client {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { reader: BufReader::new(stream) }
     }

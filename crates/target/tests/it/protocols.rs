@@ -12,11 +12,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Timeout of a read: longer than any test takes, but short enough to notice a hung test.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 fn connect(target: &Target) -> TcpStream {
     let stream = TcpStream::connect(target.addr()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(READ_TIMEOUT)).unwrap();
     stream
 }
 

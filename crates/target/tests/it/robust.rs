@@ -133,6 +133,6 @@ fn without_descriptors() {
     assert!(spent < elapsed / 3.0, "the server spun: {spent} s of CPU in {elapsed} s");
     assert_eq!(new.unread_bytes(), 0);
     limit(1000);
-    // When file descriptors are free again, no event says so. The server must try again by itself.
+    // No event reports that file descriptors are free again. The server must try again by itself.
     assert_eq!(new.reply().status, 200);
 }

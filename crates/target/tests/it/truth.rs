@@ -36,7 +36,7 @@ fn each_class_takes_its_demand_and_little_more() {
         let mean = class.mean_cpu_s;
         assert!(mean >= nominal_s * 0.98, "{name}: {mean} s is less than its demand");
         // Processing a request takes 10–30 µs in addition to its demand, and longer on a busy host. CPU time that a
-        // hypervisor steals during a burn counts as part of the burn. So the tolerance is large.
+        // hypervisor steals during a busy loop counts as part of the loop. So the tolerance is large.
         assert!(mean <= 2.0 * nominal_s + 1e-3, "{name}: {mean} s is far more than its demand");
     }
 }
