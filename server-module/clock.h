@@ -29,7 +29,7 @@ static inline uint64_t brimful_read_clock(clockid_t clock)
 #define BRIMFUL_PER_THREAD __thread
 #endif
 
-/* Maximum age of an anchor; see brimful_ticks. */
+/* Maximum age of an anchor, in ns. An anchor is a reading of the kernel's clock and of the tick counter at once. */
 #define BRIMFUL_ANCHOR_NS UINT64_C(1000000)
 
 /* Whether the kernel's own clock uses the processor's tick counter, so that this module may use it too. brimful_map
@@ -50,8 +50,8 @@ static struct {
 
 #if defined(__x86_64__)
 
-/* Maximum number of ticks for reading an anchor. If a reading takes longer, the thread was interrupted between the two
- * clocks, and the anchor is not used. */
+/* Maximum number of ticks for reading an anchor: the kernel's clock and the tick counter. If this takes longer, the
+ * thread was interrupted between the two readings, and the anchor is not used. */
 #define BRIMFUL_ANCHOR_TICKS UINT64_C(10000)
 
 /* A barrier for the compiler. The processor needs no barrier here: x86 does not reorder loads with loads, or stores

@@ -72,7 +72,7 @@ struct brimful_header {
     char class_names[BRIMFUL_MAX_CLASSES][BRIMFUL_NAME_BYTES];
 };
 
-/* One phase of the requests of one class. */
+/* Sums over the times that the requests of one class spent in one phase. */
 struct brimful_times {
     uint64_t count;   /* number of requests with a time for the phase; requests that did not wait in HEAD or SEND may be
                        * missing */
@@ -80,7 +80,7 @@ struct brimful_times {
     uint64_t sum_us2; /* sum of the squares of the times, in square microseconds; may wrap with long requests */
 };
 
-/* The sums over the folded requests of one class. */
+/* Sums over the requests of one class. Pending requests are not included. */
 struct brimful_sums {
     uint64_t requests; /* number of requests that have a line in the access log, or would have one if it were enabled */
     uint64_t bytes;    /* bytes of response bodies */
@@ -108,7 +108,7 @@ struct brimful_class {
     uint64_t buckets[BRIMFUL_PHASES][BRIMFUL_BUCKETS]; /* histogram of each phase's times; see brimful_bucket */
 };
 
-/* A request that was counted but not folded yet. The struct has the size of a cache line. */
+/* A pending request: it was counted, but is not included in the sums yet. The struct has the size of a cache line. */
 struct brimful_pending {
     uint64_t what;  /* the request's class and flags; BRIMFUL_WHAT_* says which bits */
     uint64_t bytes; /* size of the response body, in bytes */

@@ -6,8 +6,9 @@
 
 #include "module.h"
 
-/* Called when a hook runs for the connection `who`. If the last hook ran for another connection, begins a new turn. CPU
- * time is measured only within a turn: it would otherwise include the work for other connections. */
+/* Called when a hook runs for the connection `who`. If the last hook ran for another connection, begins a new turn: a
+ * period in which the worker works on one connection. CPU time is measured only within a turn, because it would
+ * otherwise include the work for other connections. */
 static void
 ngx_http_brimful_at_work(const void *who)
 {

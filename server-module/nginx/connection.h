@@ -100,9 +100,9 @@ ngx_http_brimful_recv(ngx_connection_t *c, u_char *buf, size_t size)
         ngx_http_brimful_choose(connection);
     }
 
-    /* Take the mark before the call: normally, the data has already arrived, so the call is already work on the
-     * request. A mark is cheap. This matters because the call often receives nothing: nginx checks for further data
-     * after each response. */
+    /* Take the mark (a cheap reading of the time) before the call: normally, the data has already arrived, so the call
+     * is already work on the request. The reading must be cheap, because the call often receives nothing: nginx checks
+     * for further data after each response. */
     mark = brimful_mark();
     n = connection->recv(c, buf, size);
     if (n <= 0) {
