@@ -124,13 +124,13 @@ static __always_inline struct tally *tally_of(__u32 port, __u32 class) {
 
 // Counts a request that begins. The addition is atomic, because an interrupt on this CPU may also count a request at
 // the same moment.
-static __always_inline void begin(__u32 port) {
+static __always_inline void count_begun(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
         __sync_fetch_and_add(&tally->begun, 1);
 }
 
-static __always_inline void give_up(__u32 port) {
+static __always_inline void count_unanswered(__u32 port) {
     struct tally *tally = tally_of(port, 0);
     if (tally)
         __sync_fetch_and_add(&tally->unanswered, 1);
@@ -232,7 +232,7 @@ int BPF_PROG(ready, const struct sock *sk) {
     // They do not begin a new request.
     if ((!request->read || request->sent) && counts(now)) {
         request->announced = 1;
-        begin(port);
+        count_begun(port);
     }
     request->ready = now;
     return 0;
@@ -244,7 +244,7 @@ static __always_inline void finish(struct request *request) {
         if (request->sent)
             record(request, 1);
         else
-            give_up(request->port);
+            count_unanswered(request->port);
     }
     request->counted = 0;
     request->recorded = 0;
@@ -269,7 +269,7 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
         // together with the previous request.
         if (ready && counts(ready)) {
             if (!request->announced)
-                begin(port);
+                count_begun(port);
             request->counted = 1;
             request->waited = now > ready ? now - ready : 0;
         }
@@ -316,7 +316,7 @@ int BPF_PROG(closed, const struct sock *sk, int old, int new) {
         return 0;
     finish(request);
     if (request->announced)
-        give_up(request->port);
+        count_unanswered(request->port);
     request->announced = 0;
     request->ready = 0;
     request->read = 0;

@@ -101,7 +101,7 @@ static inline int brimful_is_compatible(const struct brimful_header *header, uin
     return 1;
 }
 
-/* Writes an error message to `why`, which has BRIMFUL_WHY_BYTES bytes. Returns -1, the result of a caller that fails. */
+/* Writes an error message to `why`, which has BRIMFUL_WHY_BYTES bytes, and returns -1. */
 static inline int brimful_failed(char *why, const char *what, const char *path, const char *reason)
 {
     (void) snprintf(why, BRIMFUL_WHY_BYTES, "%s %.140s: %.90s", what, path, reason);

@@ -10,7 +10,7 @@
 //!
 //! where *reaped* is the growth of the counters in which the kernel sums the usage of children that ended and were
 //! waited for. So a child that starts and ends between two readings counts as well. Children that belong to another
-//! program are subtracted. Usage from before the watch began is not counted. Only one case is missed: a process that
+//! program are subtracted. Usage from before monitoring began is not counted. Only one case is missed: a process that
 //! starts and ends between two readings, and whose parent does not wait for it.
 
 use crate::program::{CpuTime, ProgramSample};
@@ -59,7 +59,7 @@ pub(crate) struct Usage {
 /// pid.
 #[derive(Debug)]
 pub(crate) struct Accounts {
-    /// Time from boot to the start of the watch, suspended time included.
+    /// Time from boot to the start of monitoring, suspended time included.
     began: Nanos,
     programs: Vec<ProgramAccount>,
     members: BTreeMap<u32, Member>,
@@ -81,7 +81,8 @@ struct ProgramAccount {
     ended: u64,
     /// Usage of processes that ended, if their parents do not belong to the same program.
     gone: Usage,
-    /// Usage of processes that started before the watch, up to their first reading. It is subtracted from the total.
+    /// Usage of processes that started before monitoring began, up to their first reading. It is subtracted from the
+    /// total.
     before: Usage,
     /// The last reported total. The next total is at least this large.
     floor: Usage,
@@ -101,9 +102,9 @@ struct Member {
 }
 
 impl Accounts {
-    /// Creates the accounts for a watch that begins now. `began` is the time since boot, suspended time included.
-    /// `names` contains, for each program, whether its name is final, and the name. A name that is not final is
-    /// replaced by the name of the program's first process.
+    /// Creates the totals for programs that are monitored from now on. `began` is the time since boot, suspended time
+    /// included. `names` contains, for each program, whether its name is final, and the name. A name that is not final
+    /// is replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,
@@ -322,7 +323,7 @@ mod tests {
         Usage { run_queue_wait: Nanos::ZERO, switches: 0, ..usage(ms) }
     }
 
-    /// A reading of a process that started before the watch. Both CPU times are in milliseconds.
+    /// A reading of a process that started before monitoring began. Both CPU times are in milliseconds.
     fn reading(parent: u32, own_ms: u64, reaped_ms: u64) -> ProcessReading {
         ProcessReading {
             parent,

@@ -41,10 +41,10 @@ pub struct PortSample {
     pub port: u16,
     /// The port's listening sockets; `None` while no socket listens.
     pub listener: Option<ListenerSample>,
-    /// Number of SYNs that the port's listening sockets dropped since the watch began; `None` if unknown. Sockets that
+    /// Number of SYNs that the port's listening sockets dropped since monitoring began; `None` if unknown. Sockets that
     /// were closed meanwhile are included.
     pub drops: Option<u64>,
-    /// Number of connections accepted on this port since the watch began; `None` if the source does not count accepted
+    /// Number of connections accepted on this port since monitoring began; `None` if the source does not count accepted
     /// connections.
     pub accepted: Option<u64>,
     /// Number of the port's connections by state, for the states that the source reports; `None` if connections were

@@ -114,8 +114,8 @@ impl Fixture {
         self.directory.path()
     }
 
-    /// Creates a process that started before the watch. `ticks` are four CPU times: its own in user and in system mode,
-    /// then those of its children.
+    /// Creates a process that started before monitoring began. `ticks` are four CPU times: its own in user and in
+    /// system mode, then those of its children.
     pub fn process(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 9, ticks);
     }
@@ -130,7 +130,7 @@ impl Fixture {
         std::fs::write(self.proc_root().join(format!("{pid}/cmdline")), arguments).unwrap();
     }
 
-    /// Creates a process that started during the watch. The parameters are those of [`Self::process`].
+    /// Creates a process that started after monitoring began. The parameters are those of [`Self::process`].
     pub fn process_started_during_watch(&self, pid: u32, parent: u32, comm: &str, ticks: [u64; 4]) {
         self.stat(pid, parent, comm, 'S', 1 << 40, ticks);
     }

@@ -80,12 +80,12 @@ impl ListenerWatch {
         let ports = ports.iter().map(|&number| Port { number, drops: 0 }).collect();
         let syn_drops = SynDrops::open(net, &mut Vec::new());
         let mut watch = ListenerWatch { ports, sockets: Vec::new(), error: None, search_at: Nanos::ZERO, syn_drops };
-        watch.refresh(diag); // drops from before the watch do not count
+        watch.refresh(diag); // drops from before monitoring began do not count
         watch
     }
 
     /// Reads the ports, in their order. For each port, returns its listening sockets (`None` while there are none), and
-    /// the number of SYNs dropped since the watch began (`None` if unknown).
+    /// the number of SYNs dropped since monitoring began (`None` if unknown).
     pub fn read(
         &mut self,
         diag: &mut io::Result<SockDiag>,

@@ -86,14 +86,14 @@ pub struct ServerSample {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct IoSample {
-    /// Number of read calls since the watch began.
+    /// Number of read calls since monitoring began.
     pub reads: u64,
-    /// Number of bytes read from disks since the watch began.
+    /// Number of bytes read from disks since monitoring began.
     pub read_bytes: u64,
-    /// CPU time in user mode since the watch began. The kernel counts whole clock ticks, by the mode in which the CPU
+    /// CPU time in user mode since monitoring began. The kernel counts whole clock ticks, by the mode in which the CPU
     /// runs at each tick. So the split into user mode and kernel is meaningful only after many ticks.
     pub user: Nanos,
-    /// CPU time in the kernel since the watch began.
+    /// CPU time in the kernel since monitoring began.
     pub system: Nanos,
     /// Length of a clock tick, the resolution of the kernel's CPU times of a process.
     pub tick: Nanos,

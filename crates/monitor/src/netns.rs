@@ -171,7 +171,7 @@ impl ChosenNamespace {
         !pids.is_empty() && !self.source_process.is_some_and(|source_process| pids.contains(&source_process))
     }
 
-    /// The same namespace, with a remark that the server moved into it during the watch.
+    /// The same namespace, with a remark that the server moved into it after monitoring began.
     pub fn with_move_remark(mut self) -> ChosenNamespace {
         let remark = self.remark.unwrap_or_else(|| format!("in {}", NetNamespace::Own));
         self.remark = Some(format!("{remark}; the server has been there only for a part of the time"));

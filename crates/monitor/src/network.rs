@@ -35,7 +35,7 @@ use tcp::TcpWatch;
 pub struct NetworkSample {
     /// The interfaces, in the kernel's order.
     pub interfaces: Option<Vec<InterfaceSample>>,
-    /// Number of packets dropped since the watch began because a CPU's receive queue was full. All network namespaces
+    /// Number of packets dropped since monitoring began because a CPU's receive queue was full. All network namespaces
     /// of the machine are included.
     pub queue_overflows: Option<u64>,
     /// The counters of TCP.

@@ -8,7 +8,7 @@ use brimful_core::server::{CpuQuota, Program, ProgramMeans};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The counters of one program at one moment. They are totals since the watch began; fields marked *now* are
+/// The counters of one program at one moment. They are totals since monitoring began; fields marked *now* are
 /// instantaneous. A field is `None` if the source does not provide it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -23,9 +23,9 @@ pub struct ProgramSample {
     pub threads: u64,
     /// Number of the program's threads that run or wait for a CPU now.
     pub running: u64,
-    /// Number of processes that started since the watch began.
+    /// Number of processes that started since monitoring began.
     pub started: u64,
-    /// Number of processes that ended since the watch began.
+    /// Number of processes that ended since monitoring began.
     pub ended: u64,
     /// CPU time of all processes of the program, including processes that ended.
     pub cpu: CpuTime,

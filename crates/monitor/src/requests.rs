@@ -4,7 +4,8 @@
 //!
 //! This is the only group that slows the server down (a microsecond for each request that is traced). So it is read
 //! only if the user asks for it, and its tracepoints are attached for slices of time. [`ebpf`](crate::ebpf) defines
-//! which requests are counted. A *sample* contains the counters since the watch began, as of the end of the last slice.
+//! which requests are counted. A *sample* contains the counters since monitoring began, as of the end of the last
+//! slice.
 
 mod figures;
 mod ports;
@@ -25,7 +26,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The counters of requests at all ports since the watch began.
+/// The counters of requests at all ports since monitoring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RequestsSample {
@@ -42,7 +43,7 @@ pub struct RequestsSample {
     pub ports: Vec<PortRequests>,
 }
 
-/// The counters of requests at one port since the watch began.
+/// The counters of requests at one port since monitoring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortRequests {

@@ -347,7 +347,7 @@ mod tests {
             .map(|program| (program.name.to_string(), program.pids.len(), program.cpu.total.0 / 1_000_000))
             .collect();
         let figure = |name: &str, processes, ms| (name.to_owned(), processes, ms);
-        // CPU time from before the watch is not counted, so `nine` has none.
+        // CPU time from before monitoring began is not counted, so `nine` has none.
         assert_eq!(figures, [figure("one", 0, 0), figure("two", 1, 200), figure("nine", 1, 0), figure("web", 2, 900)]);
         let says = source(&tree);
         assert!(says.contains("waiting: the last process named `one` has ended (looked for at most every"), "{says}");

@@ -32,7 +32,7 @@ pub(super) struct StatesWatch {
 pub(super) struct PortStates {
     /// The connections by state; `None` if they were not counted for this sample.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Number of connections accepted since the watch began, if known.
+    /// Number of connections accepted since monitoring began, if known.
     pub accepted: Option<u64>,
 }
 

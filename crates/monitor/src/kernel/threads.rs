@@ -31,7 +31,7 @@ pub(super) type ThreadGroups = BTreeMap<String, ThreadGroupSample>;
 pub struct ThreadGroupSample {
     /// Number of threads now.
     pub threads: u64,
-    /// CPU time of all threads, including threads that ended since the watch began. Only differences are meaningful.
+    /// CPU time of all threads, including threads that ended since monitoring began. Only differences are meaningful.
     pub cpu: Nanos,
 }
 

@@ -1,7 +1,7 @@
 //! Computes how many of the segments that listening sockets dropped were SYNs. The head of `listener.rs` lists the
 //! other kinds.
 //!
-//! All numbers are for the sockets of all watched ports together, since the watch began. Let s be the number of SYNs
+//! All numbers are for the sockets of all watched ports together, since monitoring began. Let s be the number of SYNs
 //! dropped, and l the number of last segments of handshakes that met a full queue. Let d be the number of segments for
 //! which the kernel has a separate cause. The sockets count s + 2l + d. The network namespace counts s + l as
 //! `ListenDrops`, and counts d separately. So s can be computed if no other process in the namespace listens. Drops of
@@ -17,9 +17,9 @@ use std::path::Path;
 pub(super) struct SynDrops {
     netstat: Option<ProcFile>,
     columns: Columns<3>,
-    /// The counters of the network namespace when the watch began, in the order of `columns`.
+    /// The counters of the network namespace when monitoring began, in the order of `columns`.
     from: [Option<u64>; 3],
-    /// Number of drops that the sockets counted since the watch began.
+    /// Number of drops that the sockets counted since monitoring began.
     counted: u64,
     syns: u64,
 }
@@ -55,7 +55,7 @@ impl SynDrops {
         new
     }
 
-    /// Number of drops since the watch began that were not SYNs.
+    /// Number of drops since monitoring began that were not SYNs.
     pub fn other_drops(&self) -> u64 {
         self.counted - self.syns
     }

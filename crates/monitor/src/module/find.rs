@@ -39,7 +39,7 @@ pub struct ModuleWatch {
     named: Vec<PathBuf>,
     /// For each file that was found but is not read, the reason, by path.
     refused: BTreeMap<String, String>,
-    /// Whether a search has inspected at least one process since the watch began.
+    /// Whether a search has inspected at least one process since monitoring began.
     looked: bool,
     /// Whether the last search found a process that this user may not inspect.
     closed: bool,

@@ -24,8 +24,8 @@ impl Overflows {
             found = true;
             match self.cpus.iter_mut().find(|(known, _)| *known == cpu) {
                 Some((_, before)) => self.total += u64::from(dropped.wrapping_sub(std::mem::replace(before, dropped))),
-                // The first value of a CPU's counter may include overflows from before the watch, so only its later
-                // growth counts.
+                // The first value of a CPU's counter may include overflows from before monitoring began, so only its
+                // later growth counts.
                 None => self.cpus.push((cpu, dropped)),
             }
         }

@@ -53,7 +53,7 @@ struct Slice {
 }
 
 impl RequestsWatch {
-    /// Opens the watch. Must be called by a thread in the network namespace of the ports.
+    /// Starts to measure. Must be called by a thread in the network namespace of the ports.
     pub(super) fn open(ports: &[u16], duty: DutyCycle) -> Result<RequestsWatch, String> {
         if ports.is_empty() {
             return Err("no TCP port was found on which the watched programs listen: name it with --port".to_owned());

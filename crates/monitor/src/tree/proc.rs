@@ -242,8 +242,8 @@ impl Handle {
         let reading = ProcessReading {
             comm,
             parent: stat.parent,
-            // The start time is rounded up, so a process that started in the same clock tick as the watch counts as
-            // new.
+            // The start time is rounded up, so a process that started in the clock tick in which monitoring began
+            // counts as new.
             started: units.ticks(stat.started.saturating_add(1)),
             own_usage: Usage {
                 cpu: CpuTime::split(total, user, system),

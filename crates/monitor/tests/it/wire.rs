@@ -18,7 +18,7 @@ use std::process::Command;
 /// Two samplers of the listening socket in the namespace: one with eBPF, and one without.
 struct Watch([Sampler; 2]);
 
-/// Number of connections accepted and SYNs dropped since the watch began.
+/// Number of connections accepted and SYNs dropped since monitoring began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Arrivals {
     accepted: u64,
@@ -36,8 +36,8 @@ impl Watch {
         self.0[0].sources().remove("listener").unwrap()
     }
 
-    /// The arrivals that each sampler counts. The namespace was created just before the watch, so all counters begin at
-    /// zero.
+    /// The arrivals that each sampler counts. The namespace was created just before monitoring began, so all counters
+    /// begin at zero.
     fn both(&mut self) -> [Arrivals; 2] {
         self.0.each_mut().map(|sampler| {
             let connections = sampler.sample().groups.connections.unwrap();
@@ -46,7 +46,7 @@ impl Watch {
         })
     }
 
-    /// The arrivals since the watch began. Both samplers must report the same arrivals if no SYN arrives in between.
+    /// The arrivals since monitoring began. Both samplers must report the same arrivals if no SYN arrives in between.
     fn arrivals(&mut self) -> Arrivals {
         let [by_ebpf, without] = self.both();
         assert_eq!(by_ebpf, without);
