@@ -28,7 +28,7 @@ pub struct MonitorConfig {
     pub ebpf: bool,
     /// Share of the time for which tracepoints on sockets are attached to measure requests, if the group `requests` is
     /// enabled.
-    pub requests: DutyCycle,
+    pub requests_duty: DutyCycle,
 }
 
 impl Default for MonitorConfig {
@@ -43,7 +43,7 @@ impl Default for MonitorConfig {
             intervals,
             pin: None,
             ebpf: true,
-            requests: DutyCycle::default(),
+            requests_duty: DutyCycle::default(),
         }
     }
 }

@@ -152,8 +152,8 @@ impl ConnectionsWatch {
     }
 
     /// Makes the next reading count the connections, even if they were counted recently.
-    pub fn restart_counting(&mut self) {
-        self.ports.iter_mut().for_each(|ports| ports.states.restart_counting());
+    pub fn force_count(&mut self) {
+        self.ports.iter_mut().for_each(|ports| ports.states.force_count());
     }
 }
 

@@ -82,7 +82,7 @@ pub struct WatchContext<'s> {
     /// Share of the time for which tracepoints on sockets are attached, to measure requests.
     pub(crate) duty: DutyCycle,
     /// For each kind of metrics that is absent, the reason.
-    pub(crate) lacking: &'s mut BTreeMap<String, String>,
+    pub(crate) absence_reasons: &'s mut BTreeMap<String, String>,
 }
 
 /// The metrics of a period of time. The start and end of the period are read from `CLOCK_MONOTONIC`, which stops while
@@ -102,7 +102,7 @@ pub struct PeriodMetrics<T> {
 impl WatchContext<'_> {
     /// Records the reason why one kind of metrics is absent.
     pub(crate) fn mark_absent(&mut self, kind: &str, why: impl Display) {
-        self.lacking.insert(kind.to_owned(), format!("none: {why}"));
+        self.absence_reasons.insert(kind.to_owned(), format!("none: {why}"));
     }
 }
 

@@ -100,7 +100,7 @@ impl History {
     }
 
     /// Converts the time of each sample to another clock. `at` converts one time.
-    pub(crate) fn restamp(&mut self, at: impl Fn(Nanos) -> Nanos) {
+    pub(crate) fn convert_times(&mut self, at: impl Fn(Nanos) -> Nanos) {
         for sample in &mut self.samples {
             sample.at = at(sample.at);
         }

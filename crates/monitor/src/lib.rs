@@ -201,10 +201,10 @@ pub enum MonitorError {
     )]
     Announce(#[source] io::Error),
     /// A CPU quota cannot be set.
-    #[error("cannot give the server a CPU quota: {what}: {source}; run as root, and outside a container")]
+    #[error("cannot give the server a CPU quota: {path}: {source}; run as root, and outside a container")]
     Quota {
         /// The file or directory that cannot be created or written.
-        what: PathBuf,
+        path: PathBuf,
         /// The kernel's error.
         source: io::Error,
     },

@@ -71,7 +71,7 @@ pub fn limit_tree(
     guard.0.group = parent.join(format!("{GROUP_PREFIX}{}", std::process::id()));
     let group = guard.0.group.clone();
     announce(&guard.0).map_err(MonitorError::Announce)?;
-    let refused = |what: PathBuf| move |source| MonitorError::Quota { what, source };
+    let refused = |path: PathBuf| move |source| MonitorError::Quota { path, source };
     fs::create_dir(&group).map_err(refused(group.clone()))?;
     for (file, text) in quota_files(&group, cpus) {
         fs::write(&file, text).map_err(refused(file))?;

@@ -51,7 +51,7 @@ pub struct Sampler {
     watches: PerGroup<Watches>,
     chosen_netns: ChosenNamespace,
     /// The reason for each kind of metrics that is absent, by the kind's name.
-    lacking: BTreeMap<String, String>,
+    absence_reasons: BTreeMap<String, String>,
     /// The directory that contains /proc and /sys.
     root: PathBuf,
     config: MonitorConfig,
@@ -88,7 +88,7 @@ impl Sampler {
         let mut sampler = Sampler {
             watches: PerGroup::default(),
             chosen_netns: ChosenNamespace::default(),
-            lacking: BTreeMap::new(),
+            absence_reasons: BTreeMap::new(),
             root: root.to_owned(),
             config: config.clone(),
             buffer: Vec::new(),
@@ -104,7 +104,7 @@ impl Sampler {
     /// Opens either the groups that belong to a network namespace, or all other groups.
     fn open_groups(&mut self, chosen_netns: ChosenNamespace, of_netns: bool) -> Result<(), MonitorError> {
         let pids = self.pids();
-        let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests, .. } = &self.config;
+        let MonitorConfig { processes, ports, modules, cpus, netns, intervals, ebpf, requests_duty, .. } = &self.config;
         let enabled = intervals.enabled();
         let mut site = WatchContext {
             root: &self.root,
@@ -117,8 +117,8 @@ impl Sampler {
             netns,
             chosen_netns: &chosen_netns,
             ebpf: *ebpf,
-            duty: *requests,
-            lacking: &mut self.lacking,
+            duty: *requests_duty,
+            absence_reasons: &mut self.absence_reasons,
         };
         let mut opened: PerGroup<Watches> = per_group!(G => match G::IS_PER_NETNS == of_netns && enabled.has(G::NAME) {
             true => G::open(&mut site)?,
@@ -171,7 +171,7 @@ impl Sampler {
     /// Reads every enabled group for the last time. Connections are counted again even if a count is not due, so that
     /// the report shows the end of the run.
     pub fn last_sample(&mut self) -> Sample {
-        self.watches.connections.iter_mut().for_each(ConnectionsWatch::restart_counting);
+        self.watches.connections.iter_mut().for_each(ConnectionsWatch::force_count);
         self.sample()
     }
 
@@ -204,7 +204,7 @@ impl Sampler {
 
     /// For each kind of metrics, its source or the text `none: …` with the reason and a remedy.
     pub fn sources(&self) -> BTreeMap<String, String> {
-        let mut sources = self.lacking.clone();
+        let mut sources = self.absence_reasons.clone();
         for_each_group!(G => if let Some(watch) = G::get(&self.watches) {
             let mut own = BTreeMap::new();
             G::sources(watch, &mut own);

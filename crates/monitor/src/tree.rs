@@ -135,7 +135,9 @@ impl ProcessTree {
 
     /// Returns an error if a selector has no process.
     pub(crate) fn require_all(&self) -> Result<(), MonitorError> {
-        let Some((selector, _)) = self.selection.absent(&self.accounts, Nanos::ZERO).next() else { return Ok(()) };
+        let Some((selector, _)) = self.selection.without_processes(&self.accounts, Nanos::ZERO).next() else {
+            return Ok(());
+        };
         if let ProcessSelector::Port(port) = selector {
             owners_in(*port, self.selection.netns())?; // the error of this call says why
         }
@@ -194,7 +196,8 @@ impl ProcessTree {
             Source::Tasks(_) => (TaskReader::SOURCE.to_owned(), Nanos::ZERO),
             Source::Proc(reader, why) => (format!("{} ({why})", reader.source()), reader.scan.interval()),
         };
-        let absent: Vec<String> = self.selection.absent(&self.accounts, every).map(|(_, text)| text).collect();
+        let absent: Vec<String> =
+            self.selection.without_processes(&self.accounts, every).map(|(_, text)| text).collect();
         let hidden = if absent.is_empty() { None } else { hidepid_remark(&self.root) };
         let alive = self.accounts.pids().next().map(|_| source);
         let remarks = self.selection.remarks(&self.accounts);

@@ -93,7 +93,7 @@ impl Connection {
             Phase::Reading => self.read(worker),
             Phase::Writing { bytes, at, end, then } => (self.write(&bytes, at, end, then), self.charge_after()),
             Phase::WritingFrames { then } => (self.write_frames(then), self.charge_after()),
-            Phase::Lingering { left } => (self.linger(left, &mut worker.scratch), self.charge_after()),
+            Phase::Lingering { left } => (self.linger(left, &mut worker.receive_buffer), self.charge_after()),
         }
     }
 
@@ -108,7 +108,7 @@ impl Connection {
         }
         self.input.drain(..self.taken);
         self.taken = 0;
-        let read = match self.transport.recv(&self.socket, &mut worker.scratch) {
+        let read = match self.transport.recv(&self.socket, &mut worker.receive_buffer) {
             Ok([]) => return (Next::Close, self.charge_after()),
             Ok(read) => read,
             Err(Errno::AGAIN | Errno::INTR) => {
@@ -254,8 +254,8 @@ impl Connection {
         }
     }
 
-    fn linger(&mut self, left: usize, scratch: &mut [u8]) -> Next {
-        let left = match recv(&self.socket, scratch, RecvFlags::empty()) {
+    fn linger(&mut self, left: usize, receive_buffer: &mut [u8]) -> Next {
+        let left = match recv(&self.socket, receive_buffer, RecvFlags::empty()) {
             Ok((n, _)) if n > 0 && n < left => left - n,
             Err(Errno::AGAIN | Errno::INTR) => left,
             _ => return Next::Close,

@@ -128,10 +128,10 @@ pub enum TargetError {
         source: std::io::Error,
     },
     /// The kernel could not provide a thread or a file descriptor.
-    #[error("cannot get {what} for the server ({source}): raise the limits that `ulimit -n -u` shows")]
+    #[error("cannot get {resource} for the server ({source}): raise the limits that `ulimit -n -u` shows")]
     Resources {
         /// The resource that is missing.
-        what: &'static str,
+        resource: &'static str,
         /// The error of the system call.
         source: std::io::Error,
     },

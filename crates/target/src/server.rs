@@ -82,7 +82,7 @@ impl Target {
             return Err(TargetError::ZeroRateLimit);
         }
         let (listener, addr) = listen(config.listen, config.backlog)?;
-        let no_resource = |what| move |e: Errno| TargetError::Resources { what, source: e.into() };
+        let no_resource = |resource| move |e: Errno| TargetError::Resources { resource, source: e.into() };
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(no_resource("an epoll descriptor"))?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC).map_err(no_resource("an event descriptor"))?;
         let once = EventFlags::IN | EventFlags::ONESHOT;
@@ -132,7 +132,7 @@ impl Target {
                     Err(error) => _ = ready.send(Err(error)),
                 }
             });
-            target.workers.push(thread.map_err(|source| TargetError::Resources { what: "a thread", source })?);
+            target.workers.push(thread.map_err(|source| TargetError::Resources { resource: "a thread", source })?);
         }
         drop(ready);
         readiness.iter().collect::<Result<(), _>>()?;

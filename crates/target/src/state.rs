@@ -51,7 +51,7 @@ pub(crate) struct WorkerState {
     /// The state that all workers share.
     pub(crate) server: Arc<ServerState>,
     /// The buffer for received bytes.
-    pub(crate) scratch: Box<[u8]>,
+    pub(crate) receive_buffer: Box<[u8]>,
     spinner: Spinner,
     walker: Option<Walker>,
     sampler: Sampler,
@@ -63,7 +63,7 @@ impl ServerState {
     pub(crate) fn cpu_times(&self) -> ReferenceCpuTimes {
         let ledgers: Vec<Ledger> = self.ledgers.iter().map(|l| lock(l).clone()).collect();
         let pool = self.pool.as_ref().map(Pool::usage);
-        ReferenceCpuTimes { pool, ..Ledger::truth(&ledgers, &self.classes, self.distribution) }
+        ReferenceCpuTimes { pool, ..Ledger::add_up(&ledgers, &self.classes, self.distribution) }
     }
 
     /// Whether the server has stopped and its grace period is over, so that it no longer responds to requests.
@@ -77,8 +77,8 @@ impl WorkerState {
     /// the CPU's speed.
     pub(crate) fn new(server: Arc<ServerState>, mut sampler: Sampler) -> WorkerState {
         let walker = server.walker.as_ref().map(|walker| walker.starting_at(sampler.position()));
-        let scratch = vec![0; RECEIVE_BYTES].into_boxed_slice();
-        WorkerState { server, scratch, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
+        let receive_buffer = vec![0; RECEIVE_BYTES].into_boxed_slice();
+        WorkerState { server, receive_buffer, spinner: Spinner::measure(), walker, sampler, buffer: Buffer::default() }
     }
 
     /// Whether the rate limit permits to serve a request now.

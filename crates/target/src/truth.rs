@@ -112,7 +112,11 @@ impl Ledger {
     }
 
     /// Adds up the accounts of all workers.
-    pub(crate) fn truth(ledgers: &[Ledger], classes: &[ServiceClass], distribution: Distribution) -> ReferenceCpuTimes {
+    pub(crate) fn add_up(
+        ledgers: &[Ledger],
+        classes: &[ServiceClass],
+        distribution: Distribution,
+    ) -> ReferenceCpuTimes {
         let seconds = |ns: i64| ns as f64 / 1e9;
         let of_class = |(i, class): (usize, &ServiceClass)| {
             let requests: u64 = ledgers.iter().map(|l| l.classes[i].requests).sum();
@@ -145,7 +149,7 @@ mod tests {
         ledgers[1].book(Charge::Served(1), Nanos(2_000), &mut carried);
         ledgers[1].book(Charge::Class(1), Nanos(700), &mut carried);
         ledgers[1].book(Charge::Other, Nanos(50), &mut carried);
-        let truth = Ledger::truth(&ledgers, &classes, Distribution::Deterministic);
+        let truth = Ledger::add_up(&ledgers, &classes, Distribution::Deterministic);
         let b = ClassCpuTimes { requests: 1, cpu_s: 3e-6, mean_cpu_s: 3e-6, nominal_s: 2e-6 };
         assert_eq!(truth.classes["b"], b);
         assert_eq!((truth.other_cpu_s, truth.total_cpu_s), (5e-8, 3.05e-6));
@@ -163,7 +167,7 @@ mod tests {
                     [Charge::Served(0), Charge::Served(1), Charge::Class(0), Charge::Pending, Charge::Other];
                 ledgers[worker].book(charges[charge], Nanos(share), &mut carried);
             }
-            let truth = Ledger::truth(&ledgers, &classes, Distribution::Exponential);
+            let truth = Ledger::add_up(&ledgers, &classes, Distribution::Exponential);
             let sum = truth.classes.values().map(|c| c.cpu_s).sum::<f64>() + truth.other_cpu_s;
             prop_assert!((sum - truth.total_cpu_s).abs() < 1e-9);
         }

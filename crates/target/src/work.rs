@@ -58,7 +58,7 @@ impl Walker {
         thread::scope(|scope| {
             let builder = thread::Builder::new().name("target-calibrate".to_owned());
             let thread = builder.spawn_scoped(scope, measure);
-            let thread = thread.map_err(|source| TargetError::Resources { what: "a thread", source })?;
+            let thread = thread.map_err(|source| TargetError::Resources { resource: "a thread", source })?;
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }

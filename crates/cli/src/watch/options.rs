@@ -79,7 +79,7 @@ impl WatchOptions {
             intervals,
             pin: None,
             ebpf: !args.no_ebpf,
-            requests: args.requests.unwrap_or_default(),
+            requests_duty: args.requests.unwrap_or_default(),
         };
         Ok(WatchOptions {
             config,

@@ -81,7 +81,7 @@ impl StatesWatch {
     }
 
     /// Makes the next reading count all sockets, even if they were counted recently.
-    pub fn restart_counting(&mut self) {
+    pub fn force_count(&mut self) {
         self.search = Search::default();
     }
 

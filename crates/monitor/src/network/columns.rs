@@ -44,7 +44,7 @@ impl<const N: usize> Columns<N> {
     }
 
     /// The names that the kernel does not provide.
-    pub fn unknown(&self) -> impl Iterator<Item = &'static str> {
+    pub fn missing_names(&self) -> impl Iterator<Item = &'static str> {
         let known = |index: usize| self.places.iter().any(|&(_, known)| known == index);
         self.names.iter().enumerate().filter(move |(index, _)| !known(*index)).map(|(_, name)| *name)
     }
@@ -79,10 +79,10 @@ mod tests {
         let mut columns = Columns::new("Tcp:", ["OutSegs", "InSegs", "Missing"]);
         let before = b"Ip: InSegs OutSegs\nIp: 5 6\nTcp: MaxConn InSegs OutSegs\nTcp: -1 17 18\n";
         assert_eq!(columns.read(before), [Some(18), Some(17), None]);
-        assert_eq!(columns.unknown().collect::<Vec<_>>(), ["Missing"]);
+        assert_eq!(columns.missing_names().collect::<Vec<_>>(), ["Missing"]);
         let after = b"Tcp: OutSegs Missing MaxConn InSegs\nTcp: 21 3 -1 22\nTcpExt: 0\n";
         assert_eq!(columns.read(after), [Some(21), Some(22), Some(3)]);
-        assert_eq!(columns.unknown().count(), 0);
+        assert_eq!(columns.missing_names().count(), 0);
         assert_eq!(columns.read(before), [Some(18), Some(17), None]);
     }
 

@@ -108,8 +108,8 @@ impl TcpWatch {
         let sockets = self.sockstat.source();
         source += &format!("; sockets: {sockets} and sockstat6, where orphans and memory are of the whole machine");
         let mut unknown: Vec<&str> = Vec::new();
-        unknown.extend(self.snmp.is_open().then(|| self.counters.unknown()).into_iter().flatten());
-        unknown.extend(self.netstat.is_open().then(|| self.more_counters.unknown()).into_iter().flatten());
+        unknown.extend(self.snmp.is_open().then(|| self.counters.missing_names()).into_iter().flatten());
+        unknown.extend(self.netstat.is_open().then(|| self.more_counters.missing_names()).into_iter().flatten());
         if !unknown.is_empty() {
             source += &format!("; none: {}, which this kernel does not count", unknown.join(", "));
         }

@@ -140,7 +140,7 @@ impl Stream {
         sources.insert("clock".to_owned(), clock.source());
         sources.insert("monitor".to_owned(), self.source);
         let mut history = self.history;
-        history.restamp(|at| clock.local_time(at));
+        history.convert_times(|at| clock.local_time(at));
         Observations { history, sources, overhead, clock: Some(clock.offset()), broken }
     }
 

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 const STRANGER_INTERVAL: Nanos = Nanos::from_secs(1);
 
 /// Writes log lines about connections.
-pub struct Notices {
+pub struct ConnectionLog {
     log: Box<dyn Fn(String) + Send + Sync>,
     strangers: Mutex<StrangerLimit>,
 }
@@ -23,10 +23,10 @@ struct StrangerLimit {
     left_out: u64,
 }
 
-impl Notices {
+impl ConnectionLog {
     /// Creates a writer that calls `log` for each line.
-    pub fn new(log: impl Fn(String) + Send + Sync + 'static) -> Notices {
-        Notices { log: Box::new(log), strangers: Mutex::default() }
+    pub fn new(log: impl Fn(String) + Send + Sync + 'static) -> ConnectionLog {
+        ConnectionLog { log: Box::new(log), strangers: Mutex::default() }
     }
 
     /// Logs a line about a client that knows the token.
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn strangers_get_one_line_a_second_and_clients_all_of_theirs() {
         let (said, hears) = channel();
-        let notices = Notices::new(move |words| drop(said.send(words)));
+        let notices = ConnectionLog::new(move |words| drop(said.send(words)));
         let start = Nanos::from_secs(5);
         for ms in [0, 1, 999, 1000, 1500, 2000, 9000] {
             notices.log_stranger_at(format!("stranger {ms}"), start + Nanos::from_millis(ms));

@@ -2,7 +2,7 @@
 //! generator that knows the token.
 
 use super::link::{Link, Received};
-use super::notices::Notices;
+use super::notices::ConnectionLog;
 use super::pending::{MAX_PENDING, PendingClient, PendingClients};
 use super::protocol::LinkError;
 use super::protocol::{self, Answer, MAX_REQUEST_BYTES, Request};
@@ -61,7 +61,7 @@ struct ServerState {
     pending: PendingClients,
     threads: Arc<AtomicUsize>,
     clients: Arc<AtomicUsize>,
-    notices: Notices,
+    notices: ConnectionLog,
 }
 
 /// Counts one thread or client until this value is dropped.
@@ -87,7 +87,7 @@ impl MonitorServer {
         let bound = listener.local_addr().map_err(failed)?;
         let (stopped, stop) = io::pipe().map_err(failed)?;
         let (pending, threads, clients) = Default::default();
-        let notices = Notices::new(notice);
+        let notices = ConnectionLog::new(notice);
         let state = Arc::new(ServerState { token, acceptor, watch, stop: stopped, pending, threads, clients, notices });
         spawn("serve", move || accept(&listener, &state))?;
         Ok(MonitorServer { address: bound, _stop: stop })

@@ -133,7 +133,7 @@ impl Selection {
         let names = ProcessNames::new(&self.proc, pid, comm);
         self.choices.iter().enumerate().position(|(index, choice)| match &choice.selector {
             ProcessSelector::Name(name) => {
-                pid != std::process::id() && names.contains(name) && choice.users.admit(&self.proc, pid)
+                pid != std::process::id() && names.contains(name) && choice.users.admits(&self.proc, pid)
             }
             ProcessSelector::Pid(wanted) => *wanted == pid && !accounts.was_found(index),
             ProcessSelector::Port(_) | ProcessSelector::Cgroup(_) => self.found.contains(&(pid, index)),
@@ -201,7 +201,7 @@ impl Selection {
 
     /// The selectors that have no process, each with a sentence about it for the user. `every` is the interval at which
     /// all processes are checked.
-    pub fn absent<'s>(
+    pub fn without_processes<'s>(
         &'s self,
         accounts: &'s Accounts,
         every: Nanos,

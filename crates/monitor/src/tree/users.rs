@@ -91,7 +91,7 @@ impl Users {
     }
 
     /// Whether a process of this name may belong to the server, given its user.
-    pub fn admit(&self, proc: &Path, pid: u32) -> bool {
+    pub fn admits(&self, proc: &Path, pid: u32) -> bool {
         if self.listening.is_empty() {
             return true;
         }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!([7, 8, 9, 10].map(|pid| user_of(root.path(), pid)), [Some(1000), Some(33), None, None]);
 
         let users = Users { listening: vec![33], ..Users::default() };
-        assert_eq!([7, 8, 9].map(|pid| users.admit(root.path(), pid)), [false, true, false]);
+        assert_eq!([7, 8, 9].map(|pid| users.admits(root.path(), pid)), [false, true, false]);
         let words = users.exclusion_remark(root.path(), "x", |_| false).unwrap();
         assert!(words.contains("the `x` that listens is another user's: pid 7 of uid 1000"), "{words}");
         assert_eq!(
@@ -183,7 +183,7 @@ mod tests {
             "a child of the server is not listed"
         );
         assert!(
-            [7, 8, 9].iter().all(|&pid| Users::default().admit(root.path(), pid)),
+            [7, 8, 9].iter().all(|&pid| Users::default().admits(root.path(), pid)),
             "if no process of the name listens, the processes of all users are admitted"
         );
         assert_eq!((users.foreign(root.path(), 7), users.foreign(root.path(), 8)), (Some(1000), None));

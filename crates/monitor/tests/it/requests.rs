@@ -36,10 +36,10 @@ impl Echo {
     }
 }
 
-fn sampler(ports: Vec<u16>, requests: DutyCycle, ebpf: bool) -> Sampler {
+fn sampler(ports: Vec<u16>, requests_duty: DutyCycle, ebpf: bool) -> Sampler {
     let mut intervals = Intervals::uniform(Nanos::from_secs(1));
     intervals.set(GroupName::Requests, Some(Nanos::from_secs(1)));
-    Sampler::open(&MonitorConfig { ports, intervals, requests, ebpf, ..MonitorConfig::default() }).unwrap()
+    Sampler::open(&MonitorConfig { ports, intervals, requests_duty, ebpf, ..MonitorConfig::default() }).unwrap()
 }
 
 fn figures(first: &Sample, last: &Sample) -> SocketRequests {
