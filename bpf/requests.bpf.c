@@ -265,7 +265,7 @@ int BPF_PROG(received, const struct sock *sk, int length, int flags) {
     } else {
         __u64 now = bpf_ktime_get_ns(), ready = request->ready;
         finish(request);
-        // If `ready` is unset, the request does not count: it was ready before this slice, or the server read it
+        // If `ready` is 0, the request does not count: it was ready before this slice, or the server read it
         // together with the previous request.
         if (ready && counts(ready)) {
             if (!request->announced)

@@ -144,7 +144,7 @@ static int request_read(request_rec *r)
             request->blocks.read = 0;
             request->blocks.written = 0;
             request->blocks_from = brimful_thread_blocks();
-            /* Read the CPU clock after the blocks, so that reading the blocks does not count as CPU time. */
+            /* Read the CPU clock after the disk I/O, so that reading the disk I/O does not count as CPU time. */
             request->cpu_read_ns = brimful_thread_cpu();
         }
         connection->current = request;

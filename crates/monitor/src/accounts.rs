@@ -18,7 +18,7 @@ use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// State and resource usage of one process at one moment. The source of the readings is /proc or eBPF.
+/// State and resource usage of one process at one moment, as read from /proc or by eBPF.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReading {
     /// The process's name, cut to 15 bytes by the kernel and padded with zeros.

@@ -58,7 +58,7 @@ pub enum ConnectionsGroup {}
 /// Reads the listening sockets and connections of the server's ports.
 #[derive(Debug)]
 pub struct ConnectionsWatch {
-    /// Reads these ports; `None` if no port is configured.
+    /// Reads the configured ports; `None` if no port is configured.
     ports: Option<PortsWatch>,
 }
 

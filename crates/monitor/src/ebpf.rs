@@ -47,7 +47,7 @@ pub(crate) enum EbpfError {
          boot any kernel built with CONFIG_DEBUG_INFO_BTF=y"
     )]
     NoKernelTypes,
-    /// The kernel does not have the hook of a program.
+    /// The kernel lacks a tracepoint or function to which a program attaches.
     #[error(
         "this kernel lacks a tracepoint or function that eBPF program `{program}` needs ({why}): boot Linux {needs} or \
          newer"
@@ -55,7 +55,7 @@ pub(crate) enum EbpfError {
     TooOld {
         /// The program's name.
         program: &'static str,
-        /// The first version of Linux that has the hook.
+        /// The first version of Linux that has the tracepoint or function.
         needs: &'static str,
         /// The message of libbpf.
         why: String,

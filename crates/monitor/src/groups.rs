@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of types: one type for each group of metrics. An example is the type of each group's samples.
+/// A family of types: one type for each group of metrics, such as the type of the group's samples.
 pub trait GroupValue {
     /// The type for group `G`.
     type Value<G: Group>;

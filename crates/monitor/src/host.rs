@@ -80,7 +80,7 @@ pub fn examine_kernel() -> Vec<Finding> {
     kernel::examine(Path::new("/"))
 }
 
-/// The fix of a shortfall.
+/// A correction of a value that limits load tests.
 struct Fix {
     /// The command or text that is shown to the user.
     shown: String,
@@ -89,7 +89,7 @@ struct Fix {
 }
 
 impl Fix {
-    /// A fix that needs a decision by the user.
+    /// A correction that needs a decision by the user.
     fn by_hand(shown: impl Into<String>) -> Fix {
         Fix { shown: shown.into(), script: None }
     }

@@ -100,8 +100,8 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     if common.join("cpu.cfs_quota_us").exists() || common.join("cpu.shares").exists() {
         return Ok(common);
     }
-    // In version 2 of control groups, a new group can have a quota only if its parent delegates the controller. Such a
-    // parent has no processes of its own.
+    // In version 2 of control groups, a new group can have a quota only if its parent delegates the CPU controller.
+    // Such a parent has no processes of its own.
     let delegates_cpu = |group: &&Path| {
         let controllers = read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
         controllers.split_ascii_whitespace().any(|controller| controller == "cpu")
@@ -149,7 +149,7 @@ impl FormerCgroups {
             for pid in &here {
                 let group = known.get(pid).and_then(|known| self.processes.get(known));
                 let Some((_, group)) = group.or_else(|| self.processes.values().next()) else { continue };
-                // A process that could not be moved stays in the group, and the next round tries again.
+                // A process that could not be moved stays in the group, and the next attempt moves it.
                 let _ = enter(group, *pid);
             }
             if here.is_empty() && fs::remove_dir(&self.group).is_ok() {

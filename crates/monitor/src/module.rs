@@ -122,9 +122,9 @@ pub struct ClassSample {
     pub resumed: u64,
     /// Number of requests whose CPU time was measured (sampled requests).
     pub cpu_count: u64,
-    /// CPU time of the sampled requests in each phase: parse, process, log.
+    /// CPU time of the sampled requests in each phase (parse, process, log), in nanoseconds.
     pub cpu_ns: [u64; CPU_PHASES],
-    /// Sum over the sampled requests of the square of each request's CPU time.
+    /// Sum over the sampled requests of the square of each request's CPU time, in square microseconds.
     pub cpu_sum_us2: u64,
     /// Number of sampled requests whose thread also worked on other requests, so that their CPU times are mixed.
     pub cpu_mixed: u64,
@@ -144,9 +144,9 @@ pub struct ClassSample {
 pub struct TimesSample {
     /// Number of requests that went through the phase.
     pub count: u64,
-    /// Sum of the times that requests spent in the phase.
+    /// Sum of the times that requests spent in the phase, in nanoseconds.
     pub sum_ns: u64,
-    /// Sum of the squares of the times that requests spent in the phase.
+    /// Sum of the squares of the times that requests spent in the phase, in square microseconds.
     pub sum_us2: u64,
     /// Histogram of the times: index and count of each bucket that is not empty. See [`start_ns`] for the bounds.
     pub buckets: Vec<(u8, u64)>,

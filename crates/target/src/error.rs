@@ -49,7 +49,7 @@ pub enum TargetError {
     /// The rate limit is zero.
     #[error("a rate limit of no requests a second serves nothing: use at least one")]
     ZeroRateLimit,
-    /// A read step reads zero bytes, or too many.
+    /// A step that reads from the disk reads zero bytes, or too many.
     #[error("a step of class `{name}` reads {} bytes: use between 1 and {} bytes", .size.0, .limit.0)]
     ReadSize {
         /// Name of the class.

@@ -129,7 +129,7 @@ impl Worker {
             let events = match epoll::wait(&shared.epoll, &mut buffer[..room], timeout) {
                 Ok((events, _)) => events,
                 Err(Errno::INTR) => continue,
-                // The documentation lists no other errors for an open epoll descriptor; `shared` keeps it open.
+                // Apart from EINTR, epoll_wait(2) fails only for an invalid descriptor or buffer, and both are valid.
                 Err(_) => return,
             };
             if events.is_empty() {

@@ -18,14 +18,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 
-/// The gauges of the watched ports, and the baseline that is added to them.
+/// Counts the connections of the watched ports by state: an eBPF program counts the changes (gauges), and the counts at
+/// its start (the baseline) are added.
 pub(super) struct GaugeWatch {
     gauges: Gauges,
     ports: usize,
     baseline: Option<Baseline>,
 }
 
-/// For each port, the number of connections in each state that must be added to the port's gauges.
+/// For each port, the number of connections in each state that must be added to the eBPF program's counts of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Baseline {
     states: Vec<[i64; STATES]>,
@@ -52,8 +53,8 @@ impl GaugeWatch {
         Ok(watch)
     }
 
-    /// Counts the connections of each port. If the uncertainty of this count is smaller than that of the baseline, it
-    /// becomes the new baseline.
+    /// Counts the connections of each port. If this count is more certain than the baseline (the last accepted count),
+    /// it becomes the new baseline.
     pub fn count(&mut self, counter: &mut Counter, diag: &mut io::Result<SockDiag>) -> Option<Vec<Tally>> {
         let before = self.read_gauges();
         let tallies = counter.count(diag);
@@ -111,8 +112,8 @@ impl Baseline {
     }
 }
 
-/// The number of connections in each state: the sum of a port's gauges and baseline. A negative sum shows that the
-/// baseline is too low, so the baseline is raised.
+/// The number of connections of a port in each state: the baseline (an earlier count) plus the changes since then
+/// (gauges). A negative sum shows that the baseline is too low, so the baseline is raised.
 fn counts_by_state(baseline: &mut [i64; STATES], gauges: &PortGauges) -> BTreeMap<State, u64> {
     gauged_by_state(|state| {
         let gauge = gauges.states[state];

@@ -18,10 +18,10 @@ use std::path::Path;
 #[derive(Debug)]
 pub(super) struct StatesWatch {
     counter: Counter,
-    /// The eBPF program's numbers, or the reason why the program cannot be used.
+    /// The counts of the eBPF program, or the reason why the program cannot be used.
     gauges: Result<GaugeWatch, String>,
-    /// The last count of all sockets, if the eBPF program is used. It contains the states that the program cannot
-    /// count.
+    /// The last count of all sockets, for the states that the eBPF program cannot count; `None` if the program is not
+    /// used.
     counted: Option<Vec<Tally>>,
     search: Search,
     ports: usize,

@@ -177,7 +177,7 @@ impl Program {
         }
     }
 
-    /// The first version of Linux with the program's hooks.
+    /// The first version of Linux with all tracepoints and functions that the program needs.
     fn needs(self) -> &'static str {
         match self {
             Program::Requests => "6.3",

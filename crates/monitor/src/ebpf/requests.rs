@@ -77,7 +77,7 @@ pub(crate) struct SizeTally {
     pub service: TimesTally,
 }
 
-/// Sums and histogram of one time (wait or service) of each request with a response.
+/// Sums and histogram of the waits, or of the service times, of requests with a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TimesTally {
     /// Sum of the times, in nanoseconds.
@@ -177,7 +177,7 @@ fn square_microseconds(squares: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// The sum of an entry's words over all CPUs. The word of a single CPU may be negative, and wrap around, because one
+/// Sums each word of a map entry over all CPUs. The word of a single CPU may be negative, and wrap around, because one
 /// CPU may subtract a time that another CPU has added. While the programs are attached, a sum may be negative too; then
 /// zero is returned.
 fn total(copies: &[Vec<u8>]) -> io::Result<[u64; TALLY_WORDS]> {

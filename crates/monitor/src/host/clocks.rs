@@ -17,8 +17,8 @@ const CLOCK_SOURCES: &str = "sys/devices/system/clocksource/clocksource0";
 /// Names of the clock sources that a program can read without a system call.
 const FAST_SOURCES: [&str; 5] =
     ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "riscv_clocksource"];
-/// Maximum acceptable lateness of a sleep. The engine spins for the last part of a wait, but a sleep that ends later
-/// still makes the calls of an open schedule late.
+/// Maximum acceptable lateness of a sleep. The load generator sleeps until shortly before a call is due. If the sleep
+/// ends later than this, the call is sent late.
 const MAX_LATENESS: Nanos = Nanos::from_micros(500);
 
 /// Returns the findings about CPUs and clocks.

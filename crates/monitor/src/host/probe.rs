@@ -22,7 +22,7 @@ pub fn probe() -> HostProbe {
     PROBER.get_or_init(Prober::new).measure()
 }
 
-/// A probe with its own buffer.
+/// Measures the speed of a CPU and of its memory, with a buffer of its own.
 #[derive(Debug)]
 pub struct Prober {
     /// The cache lines of the buffer. Each line contains the index of the next line, in one cycle through all lines.
@@ -41,7 +41,7 @@ impl Default for Prober {
 }
 
 impl Prober {
-    /// Creates a probe, and builds its buffer.
+    /// Creates a value for measurements, and fills its buffer.
     pub fn new() -> Prober {
         let count = (BUFFER_MIB << 20) / size_of::<Line>();
         let mut order: Vec<u32> = (0..count as u32).collect();

@@ -25,8 +25,8 @@ pub(super) fn since(
     (grown.into_iter().map(|(cpu, _)| cpu).collect(), together, cores)
 }
 
-/// For each optional counter, whether this kernel keeps it. A counter that is not kept is written as 0, for example in
-/// a container's view of /proc (lxcfs). So a counter that is 0 on every CPU since boot counts as not kept.
+/// For each optional counter of CPU time, whether this kernel keeps it. A counter that is not kept is written as 0, for
+/// example in a container's view of /proc (lxcfs). So a counter that is 0 on every CPU since boot counts as not kept.
 struct KeptCounters {
     interrupt: bool,
     io_wait: bool,

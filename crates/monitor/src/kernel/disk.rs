@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 pub struct DiskSample {
     /// Number of read operations completed.
     pub reads: u64,
-    /// Number of blocks read.
+    /// Number of blocks (of 512 bytes) read.
     pub blocks_read: u64,
     /// Number of write operations completed.
     pub writes: u64,
-    /// Number of blocks written.
+    /// Number of blocks (of 512 bytes) written.
     pub blocks_written: u64,
     /// Time in which at least one operation was in progress, in milliseconds.
     pub busy_ms: u64,

@@ -1,5 +1,5 @@
 //! Finds servers with the Server Module in another mount namespace or below another root directory, such as in a
-//! container. Their files have no path here, and are found through the mappings of the servers' processes.
+//! container. Their files have no path in this namespace, and are found through the mappings of the servers' processes.
 
 use super::ServerSample;
 use super::file::{ModuleFile, ModuleFileError};

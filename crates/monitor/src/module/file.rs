@@ -118,8 +118,8 @@ impl ModuleFile {
         read_header(&self.file)
     }
 
-    /// Reads all counters. `buffer` is scratch space. `is_alive` is called with process ids of the server's namespace;
-    /// workers for which it is false count as ended.
+    /// Reads all counters. `buffer` is scratch space. `is_alive` is called with process ids of the server's pid
+    /// namespace; workers for which it returns false count as ended.
     pub(super) fn read(
         &mut self,
         buffer: &mut Vec<u8>,
@@ -133,8 +133,8 @@ impl ModuleFile {
         Ok(sample)
     }
 
-    /// Reads all counters. `is_alive` is called with process ids of the server's namespace; workers that have ended are
-    /// not counted as workers.
+    /// Reads all counters. `is_alive` is called with process ids of the server's pid namespace; workers for which it
+    /// returns false count as ended.
     ///
     /// # Errors
     /// Returns an error if the file cannot be read any more, or is no longer a file of the Server Module.
@@ -142,7 +142,7 @@ impl ModuleFile {
         self.read(&mut Vec::new(), is_alive)
     }
 
-    /// The process ids of the server's workers, in the server's namespace.
+    /// The process ids of the server's workers, in the server's pid namespace.
     pub(super) fn owners(&self) -> Result<Vec<u32>, ModuleFileError> {
         let header = self.header()?;
         let mut owners = Vec::new();

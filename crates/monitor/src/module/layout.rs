@@ -54,7 +54,7 @@ pub mod header {
     pub const CPU_ONE_IN_OFFSET: usize = 32;
     /// Offset of the maximum number of requests or connections that the server handles at a time.
     pub const WORKERS_MOST_OFFSET: usize = 36;
-    /// Offset of the process id of the process that created the file.
+    /// Offset of the process id of the process that created the file or adopted it last.
     pub const MASTER_PID_OFFSET: usize = 40;
     /// Offset of the number of workers that found no free slot.
     pub const LOST_OFFSET: usize = 44;
@@ -103,7 +103,8 @@ pub mod slot {
     pub const CLASSES_OFFSET: usize = PENDING_OFFSET + super::MAX_PENDING * super::pending::SIZE;
 }
 
-/// Index of the lowest bit of the number of folded requests, in the word at [`slot::FOLDED_OFFSET`].
+/// In the word at [`slot::FOLDED_OFFSET`], index of the lowest bit of the number of folded requests, i.e. requests that
+/// were added to the sums.
 pub const FOLDED_COUNT_SHIFT: u32 = 16;
 
 /// Offsets of the fields of a pending request. Words have 64 bits.
@@ -143,7 +144,7 @@ pub mod sums {
     pub const FAILED_OFFSET: usize = 16;
     /// Offset of the number of requests that the client abandoned.
     pub const ABORTED_OFFSET: usize = 24;
-    /// Offset of the times of the phases.
+    /// Offset of the sums of the times of each phase ([`times`](super::times)).
     pub const TIMES_OFFSET: usize = 32;
     /// Offset of the number of times that requests were resumed.
     pub const RESUMED_OFFSET: usize = TIMES_OFFSET + super::PHASES * super::times::SIZE;

@@ -162,7 +162,7 @@ impl Slot<'_> {
 }
 
 impl Totals {
-    /// Sets all sums to zero, for a file with this number of classes.
+    /// Sets all sums to zero, for a file with `classes` classes.
     pub fn clear(&mut self, classes: usize) {
         self.classes.clear();
         self.classes.resize(classes, ClassTotals::ZERO);
@@ -239,7 +239,7 @@ impl ClassTotals {
         }
     }
 
-    /// The sums as a sample of the class with this name.
+    /// Converts the sums to a sample of the class `name`.
     pub fn sample(&self, name: String) -> ClassSample {
         let sum = |at: usize| self.sums[at / 8];
         let cpu = |at: usize| self.cpu[(at - class::CPU_COUNT_OFFSET) / 8];

@@ -27,7 +27,8 @@ const MARGIN: Nanos = Nanos::from_millis(20);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DutyCycle(u16);
 
-/// The length of slices, and the numbers of requests in all slices of this length.
+/// The length of slices (times for which the tracepoints are attached), and the numbers of requests in all slices of
+/// this length.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SlicePlan {
     duty: DutyCycle,

@@ -36,7 +36,7 @@ struct Shared {
     probe: RequestProbe,
     ports: Vec<u16>,
     slices: SlicePlan,
-    /// The current slice.
+    /// The slice (a time for which the tracepoints are attached) that is in progress.
     current: Option<Slice>,
     sample: RequestsSample,
     /// The reason why there are no metrics any more, if something failed.
@@ -91,7 +91,7 @@ impl RequestsWatch {
         Ok(RequestsWatch { shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// The counters as of the end of the last slice, or of now in an endless slice.
+    /// The counters as of the end of the last slice. If the tracepoints are always attached, the current counters.
     pub(super) fn read(&mut self) -> RequestsSample {
         let mut shared = lock(&self.shared);
         if shared.slices.length().is_none() {
@@ -132,7 +132,7 @@ impl fmt::Debug for RequestsWatch {
     }
 }
 
-/// The thread: runs slices until it is stopped or a slice fails.
+/// The function of the thread: runs slices (attaches the tracepoints for a time) until it is stopped or a slice fails.
 fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     let mut period_begins = sys::now();
     loop {
@@ -178,7 +178,7 @@ fn random() -> u64 {
 }
 
 impl Shared {
-    /// Begins a slice. Returns false if that fails.
+    /// Begins a slice: attaches the tracepoints. Returns false if that fails.
     fn begin_slice(&mut self) -> bool {
         let from = sys::now() + ATTACHING;
         let begun = self.begin(from, from + self.slices.counting_time());
@@ -192,7 +192,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Ends the slice and reads its counters. Returns false if the reading fails.
+    /// Ends the slice: detaches the tracepoints, and reads the counters. Returns false if the reading fails.
     fn end_slice(&mut self) -> bool {
         let ending = sys::now();
         self.probe.end();
@@ -217,7 +217,7 @@ impl Shared {
         self.current = None;
     }
 
-    /// Reads the counters during an endless slice.
+    /// Reads the counters while the tracepoints are always attached.
     fn read_endless(&mut self) {
         let read = self.read_ports();
         if self.keep(read)

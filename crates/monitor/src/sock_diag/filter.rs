@@ -14,18 +14,18 @@ const EQUAL: u8 = 11; // INET_DIAG_BC_S_EQ, since Linux 4.16
 const CONDITION: usize = 8;
 const OP: usize = 4;
 
-/// A program that accepts sockets whose local port is one of `ports`.
+/// A filter program that accepts sockets whose local port is one of `ports`.
 pub(super) fn equal(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[EQUAL])
 }
 
-/// A program that accepts the same sockets as [`equal`], for older kernels. These kernels compare ports only for order,
-/// so a socket's port must be both at least and at most the wanted port.
+/// A filter program that accepts the same sockets as [`equal`], for older kernels. These kernels compare ports only for
+/// order, so a socket's port must be both at least and at most the wanted port.
 pub(super) fn between(ports: &[u16]) -> Vec<u8> {
     any_of(ports, &[AT_LEAST, AT_MOST])
 }
 
-/// A program that accepts a socket if all `conditions` are true for one of the ports.
+/// A filter program that accepts a socket if all `conditions` are true for one of the ports.
 fn any_of(ports: &[u16], conditions: &[u8]) -> Vec<u8> {
     let port_bytes = conditions.len() * CONDITION + OP;
     let mut program = Vec::with_capacity(ports.len() * port_bytes);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Runs a program as the kernel does.
+    /// Runs a filter program as the kernel does.
     fn accepts(program: &[u8], port: u16) -> bool {
         let mut at = 0;
         while at < program.len() {

@@ -134,7 +134,8 @@ impl Drop for Cgroup {
 fn cpu_time_of_a_child_is_that_of_the_scheduler() {
     let mut shell = Shell::start();
     let mut tree = shell.tree();
-    // At both ends, the shell's CPU time is read first and the monitor's second, so both measure equally long.
+    // At the start and at the end, the shell's CPU time is read first and the monitor's second, so both measure equally
+    // long.
     let (own_before, before) = (shell.run(OWN_NS), tree.cpu_reading());
     shell.run(&format!("{BURN}; echo 0"));
     let burnt = shell.run(OWN_NS) - own_before;
