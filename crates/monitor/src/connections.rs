@@ -44,11 +44,11 @@ pub struct PortSample {
     /// Number of SYNs that the port's listening sockets dropped since monitoring began; `None` if unknown. Sockets that
     /// were closed meanwhile are included.
     pub drops: Option<u64>,
-    /// Number of connections accepted on this port since monitoring began; `None` if the source does not count accepted
-    /// connections.
+    /// Number of connections accepted on this port since monitoring began; `None` if accepted connections are not
+    /// counted for each port.
     pub accepted: Option<u64>,
-    /// Number of the port's connections by state, for the states that the source reports; `None` if connections were
-    /// not counted for this sample.
+    /// Number of the port's connections in each state that can be counted; `None` if connections were not counted for
+    /// this sample.
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
@@ -145,8 +145,8 @@ impl Group for ConnectionsGroup {
 }
 
 impl ConnectionsWatch {
-    /// Opens all sources. Must be called by a thread in the network namespace of the ports; the sources keep reading
-    /// this namespace. `net` is the path of /proc/net in this namespace. If `ebpf` is false, eBPF is not used.
+    /// Opens all sources of metrics. Must be called by a thread in the network namespace of the ports; the sources keep
+    /// reading this namespace. `net` is the path of /proc/net in this namespace. If `ebpf` is false, eBPF is not used.
     pub fn open(net: &Path, ports: &[u16], ebpf: bool) -> ConnectionsWatch {
         ConnectionsWatch { ports: (!ports.is_empty()).then(|| PortsWatch::open(net, ports, ebpf)) }
     }

@@ -50,9 +50,9 @@ pub fn quota_period_s(cpus: f64) -> f64 {
     PERIOD_US.max(MIN_QUOTA_US / cpus).ceil() / 1e6
 }
 
-/// Limits the processes of the tree to `cpus` CPUs in total until the guard is dropped. Children that these processes
-/// start meanwhile are included. `announce` is called before processes are moved. Its argument is a record from which
-/// these processes and all processes moved before can be moved back.
+/// Limits the processes of the process tree to `cpus` CPUs in total until the guard is dropped. Children that these
+/// processes start meanwhile are included. `announce` is called before processes are moved. Its argument is a record
+/// from which these and all earlier moved processes can be moved back.
 ///
 /// # Errors
 /// [`MonitorError::OtherUser`]; [`MonitorError::Quota`] where a quota is not allowed; [`MonitorError::Announce`] with

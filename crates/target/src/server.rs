@@ -65,7 +65,7 @@ pub struct Target {
 
 impl Target {
     /// Starts a server. When this returns, the server accepts connections. Starting takes some milliseconds. If a class
-    /// has a read step, it takes about a second, because a file is written.
+    /// has a step that reads from the disk, it takes about a second, because a file is written.
     ///
     /// # Errors
     /// [`TargetError`] if the configuration is invalid, the address cannot be listened on, the directory has no room

@@ -90,7 +90,7 @@ impl ServiceClass {
         parse_list(text, ServiceStep::Cpu)
     }
 
-    /// Like [`ServiceClass::parse_list`], except that a time without a prefix is a work step.
+    /// Like [`ServiceClass::parse_list`], except that a time without a prefix is a [`ServiceStep::Work`].
     ///
     /// # Errors
     /// [`TargetError`] for the first error in the list.

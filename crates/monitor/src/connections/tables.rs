@@ -52,7 +52,7 @@ fn each_line(file: &File, mut see: impl FnMut(&[u8])) -> io::Result<()> {
         let whole = piece[..filled].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         piece[..whole].split(|&byte| byte == b'\n').for_each(&mut see);
         piece.copy_within(whole..filled, 0);
-        // The remainder (%) matters only for a line longer than a piece. The kernel writes no such line, but it would
+        // The remainder (%) matters only for a line longer than `PIECE`. The kernel writes no such line, but it would
         // cause an endless loop.
         kept = (filled - whole) % PIECE;
     }

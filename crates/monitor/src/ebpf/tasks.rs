@@ -174,7 +174,8 @@ impl TaskRecord {
         let started = fields.nanos();
         let own = fields.counters();
         let waited = fields.nanos();
-        // The kernel stores both numbers as signed integers, and the number of pages may be negative for a moment.
+        // The kernel stores the numbers of threads and pages as signed integers, and the number of pages may be
+        // negative for a moment.
         let (threads, rss_pages) = (at_least_zero(fields.u64()), at_least_zero(fields.u64()));
         let process = ProcessRecord {
             threads,

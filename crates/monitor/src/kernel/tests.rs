@@ -193,7 +193,7 @@ fn a_file_that_cannot_be_read_is_tried_again() {
 fn a_late_tick_gives_rates_and_not_sums() {
     let mut machine = Machine::of("6.18");
     let before = machine.read();
-    // Both CPUs run for 3.7 s, which is 740 ticks in total.
+    // Both CPUs run for 3.7 s, which is 740 ticks of 10 ms in total.
     machine.change(
         "stat",
         &[

@@ -127,7 +127,7 @@ impl ThreadsWatch {
 }
 
 impl Thread {
-    /// Reads the CPU time. A thread that has just ended keeps its last reading.
+    /// Reads the CPU time of the thread. If the thread has just ended, the last reading is kept.
     fn read(&mut self, proc: &Path, pid: u32, buffer: &mut Vec<u8>) {
         let opened = self.file.is_none().then(|| ProcFile::open(&path(proc, pid)).ok()).flatten();
         let file = self.file.as_ref().or(opened.as_ref());

@@ -385,7 +385,7 @@ mod tests {
     use super::*;
     use brimful_core::Nanos;
 
-    /// A class whose requests took 100 µs each in the phase process. Half of the sampled requests took 10 µs of CPU
+    /// A class whose requests took 100 µs each in the phase `process`. Half of the sampled requests took 10 µs of CPU
     /// time, the other half 30 µs.
     fn class(requests: u64, sampled: u64) -> ClassSample {
         let mut class = ClassSample {

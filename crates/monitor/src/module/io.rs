@@ -103,7 +103,7 @@ impl IoTotals {
     }
 }
 
-/// Reads the counters of the process with this directory in /proc.
+/// Reads the counters of a process. `process` is its directory in /proc.
 fn read_member(process: &Path) -> Option<Member> {
     let io = fs::read(process.join("io")).ok()?;
     let field = |name: &[u8]| lines(&io).find_map(|line| words(line.strip_prefix(name)?).next().and_then(number));
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn short_lived_workers_are_counted_through_their_parent() {
         let proc = tempfile::tempdir().unwrap();
-        // Each process has used `own` ticks of CPU time in user mode, and the children that it waited for `reaped`
-        // ticks. The kernel adds the read calls of such children to the parent's own.
+        // Writes the files of a process that has used `own` ticks of CPU time in user mode, and whose children that it
+        // waited for have used `reaped` ticks. The kernel adds the read calls of such children to the parent's own.
         let put = |pid: u32, parent: u32, own: u64, reaped: u64| {
             let process = proc.path().join(pid.to_string());
             std::fs::create_dir_all(&process).unwrap();

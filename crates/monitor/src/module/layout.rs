@@ -242,8 +242,8 @@ impl Header {
     /// Parses the header of a file of `file_length` bytes. `bytes` is the start of the file: at least [`header::SIZE`]
     /// bytes, or the whole file if it is shorter.
     ///
-    /// Returns an error if the file is of another kind. Also returns an error if the parts that the file declares do
-    /// not fit into it or exceed the limits.
+    /// Returns an error if the file is of another kind. Also returns an error if the header and the slots that it
+    /// declares do not fit into the file or exceed the limits.
     pub fn parse(bytes: &[u8], file_length: u64) -> Result<Header, LayoutError> {
         let word = |at| read_u32_at(bytes, at).ok_or(LayoutError::Foreign);
         if read_u64_at(bytes, header::MAGIC_OFFSET) != Some(MAGIC) {

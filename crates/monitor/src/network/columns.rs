@@ -13,7 +13,7 @@ use crate::procfs::{number, words};
 /// Reads `N` counters from one pair of lines.
 #[derive(Debug)]
 pub(crate) struct Columns<const N: usize> {
-    /// The prefix of both lines.
+    /// The prefix of the line of names and of the line of values, such as `Tcp:`.
     prefix: &'static [u8],
     names: [&'static str; N],
     /// The line of names that was parsed last.

@@ -127,7 +127,7 @@ impl From<Nonce> for String {
 }
 
 fn statement(side: Side, Nonce(watcher): &Nonce, Nonce(generator): &Nonce) -> Vec<u8> {
-    // These words are part of the protocol, so they must not be changed.
+    // The words for the two sides are part of the protocol, so they must not be changed.
     let side = match side {
         Side::Generator => "client",
         Side::Watcher => "server",

@@ -16,7 +16,7 @@ pub enum ProcessSelector {
     Name(String),
     /// The process with this pid. A later process with the same pid does not match.
     Pid(u32),
-    /// The processes that listen on a TCP port of this network namespace.
+    /// The processes that listen on a TCP port of the watched network namespace.
     Port(u16),
     /// Every process in these cgroups and in the cgroups below them, except the monitoring process itself. A path that
     /// begins with `/sys/fs/cgroup` names one directory. Any other path names every cgroup directory whose path ends

@@ -17,14 +17,14 @@ use std::{fmt, io, mem};
 /// Reads all processes of the machine by an eBPF program, and updates the programs from them.
 pub(super) struct TaskReader {
     iterator: TaskIterator,
-    /// All threads of the last pass, as the kernel reported them.
+    /// All threads, as the last run of the eBPF program reported them.
     records: Vec<TaskRecord>,
-    /// All processes of the last pass, by pid.
+    /// All processes, by pid, as of the last run of the eBPF program.
     processes: Vec<Process>,
     members: Vec<Member>,
-    /// The threads of all processes that belong to a program, as of the last pass, by thread id.
+    /// The threads of all processes that belong to a program, by thread id, as of the last run of the eBPF program.
     threads: Vec<Thread>,
-    /// The processes of the previous pass. The list is kept to reuse its memory.
+    /// The processes as of the previous run of the eBPF program. The list is kept to reuse its memory.
     former_processes: Vec<Process>,
     former_threads: Vec<Thread>,
     /// Indices of the records of processes that have ended.
@@ -32,8 +32,8 @@ pub(super) struct TaskReader {
     page_bytes: u64,
 }
 
-/// A process of the last pass, with values that are kept for the next pass. Most processes belong to no program, so the
-/// values that only programs need are in [`Member`].
+/// A process, as of the last run of the eBPF program, with values that are kept for the next run. Most processes belong
+/// to no program, so the values that only programs need are in [`Member`].
 #[derive(Clone, Copy, Debug)]
 struct Process {
     pid: u32,
@@ -51,7 +51,7 @@ struct Process {
     member: Option<usize>,
 }
 
-/// A process that belongs to a program, with values of one pass.
+/// A process that belongs to a program, with values of one run of the eBPF program.
 #[derive(Clone, Copy, Debug)]
 struct Member {
     process: usize,
@@ -133,8 +133,8 @@ impl TaskReader {
         self.records.first().is_some_and(|record| record.waited.is_some())
     }
 
-    /// Transfers the state of the processes from the previous pass to this pass. Returns true if there may be new
-    /// processes of a program.
+    /// Transfers the state of the processes from the previous run of the eBPF program to this run. Returns true if
+    /// there may be new processes of a program.
     fn recognise(&mut self, accounts: &mut Accounts, selection: &Selection) -> bool {
         mem::swap(&mut self.processes, &mut self.former_processes);
         self.processes.clear();

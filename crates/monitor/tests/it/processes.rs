@@ -372,9 +372,9 @@ fn two_that_share_a_cpu_wait_while_the_other_runs() {
         }
         let first = sampler.sample();
         sleep(Duration::from_millis(800));
-        // The process always runs or waits for a CPU, so both times must add up to the period. A wait counts only when
-        // it has ended, and with /proc the value is older than the sample. The longer the period, the smaller the
-        // error.
+        // The process always runs or waits for a CPU, so the run time and the wait time must add up to the period. A
+        // wait counts only when it has ended, and with /proc the value is older than the sample. The longer the period,
+        // the smaller the error.
         let stretch = wait_for("run time and wait time that add up to the period", || {
             let stretch = Rates::between(&first, &sampler.sample()).process.unwrap();
             let seconds = stretch.length().as_secs_f64();
