@@ -30,8 +30,9 @@
 #define BRIMFUL_LAYOUT 4u
 #define BRIMFUL_MAX_CLASSES 16u /* the last class of a file is "other" */
 #define BRIMFUL_NAME_BYTES 48u   /* size of a name, including the zero byte at its end */
-#define BRIMFUL_BUCKETS 112u     /* four per octave, from 256 ns to 68 s; the first also counts all shorter times, the
-                                  * last all longer times */
+/* Number of buckets of a histogram of times: four for each doubling of the time, from 256 ns to 68 s. The first bucket
+ * also counts all shorter times, the last bucket all longer times. */
+#define BRIMFUL_BUCKETS 112u
 #define BRIMFUL_SLOT_ALIGN 128u
 #define BRIMFUL_PENDING 16u      /* number of pending entries of a slot; a power of two */
 #define BRIMFUL_MAX_SLOTS 4096u /* maximum number of slots in a file */
@@ -40,8 +41,8 @@
 /* The phases of a request, in order. HEAD and SEND depend on the network and on the speed of the client. UPSTREAM is
  * the time of upstream servers. The sum of all phases is the time from the request's first byte to its log line. */
 enum brimful_phase {
-    BRIMFUL_HEAD,     /* receiving the request: from the first byte to the last byte of the head, and waiting for the
-                       * body */
+    /* Receiving the request: from the first byte to the last byte of the head, and waiting for the body. */
+    BRIMFUL_HEAD,
     BRIMFUL_PARSE,    /* parsing the head */
     BRIMFUL_PROCESS,  /* creating the response and handing it to the kernel, without the phases UPSTREAM and SEND */
     BRIMFUL_UPSTREAM, /* waiting for an upstream server */
@@ -60,10 +61,10 @@ struct brimful_header {
     uint32_t slot_size;    /* a multiple of BRIMFUL_SLOT_ALIGN */
     uint32_t slots;        /* number of slots */
     uint32_t classes;      /* number of `class_names` that are used, at least 1 */
-    uint32_t enabled;      /* 0: requests that begin from now on are not recorded; any user who may write to the file
-                            * may set this */
-    uint32_t cpu_one_in;   /* CPU time is measured for one in this number of requests, and less often under load; 0: for
-                            * no request */
+    /* 0 if requests that begin from now on are not recorded. Any user who may write to the file may change this. */
+    uint32_t enabled;
+    /* CPU time is measured for one in this number of requests, and less often under load. 0: for no request. */
+    uint32_t cpu_one_in;
     uint32_t workers_most; /* maximum requests or connections that the server handles at a time; 0: no limit */
     uint32_t master_pid;   /* process id of the main process of the server that last opened the file */
     uint32_t lost;         /* number of workers that found no free slot */
@@ -74,8 +75,8 @@ struct brimful_header {
 
 /* Sums over the times that the requests of one class spent in one phase. */
 struct brimful_times {
-    uint64_t count;   /* number of requests with a time for the phase; requests that did not wait in HEAD or SEND may be
-                       * missing */
+    /* Number of requests with a time for the phase. Requests that did not wait in HEAD or SEND may be missing. */
+    uint64_t count;
     uint64_t sum_ns;  /* sum of the times */
     uint64_t sum_us2; /* sum of the squares of the times, in square microseconds; may wrap with long requests */
 };
@@ -87,8 +88,8 @@ struct brimful_sums {
     uint64_t failed;   /* number of requests with a 5xx response */
     uint64_t aborted;  /* number of requests whose client closed the connection before it had the whole response */
     struct brimful_times times[BRIMFUL_PHASES];
-    uint64_t resumed;  /* number of times that a worker resumed a request after waiting for the client or an upstream
-                        * server */
+    /* Number of times that a worker resumed a request after waiting for the client or an upstream server. */
+    uint64_t resumed;
     uint64_t unused;
 };
 
@@ -99,8 +100,8 @@ struct brimful_class {
     uint64_t cpu_count;                   /* number of requests in cpu_ns and cpu_sum_us2 */
     uint64_t cpu_ns[BRIMFUL_CPUS];        /* sum of the requests' CPU times, by phase */
     uint64_t cpu_sum_us2;                 /* sum of the squares of each request's CPU time, in square microseconds */
-    uint64_t cpu_mixed;                   /* number of sampled requests whose thread worked on other requests meanwhile;
-                                           * they are not in cpu_count */
+    /* Number of sampled requests whose thread worked on other requests meanwhile. They are not in cpu_count. */
+    uint64_t cpu_mixed;
     uint64_t blocks_count;                /* number of requests in blocks_read and blocks_written: those of cpu_count */
     uint64_t blocks_read;                 /* blocks of 512 bytes that the requests' threads read from disks */
     uint64_t blocks_written;              /* blocks of 512 bytes that the requests' threads wrote into the page cache */
@@ -121,8 +122,9 @@ struct brimful_pending {
 #define BRIMFUL_WHAT_HAS 16u /* from this bit of `what` on: one bit for each phase, set if the phase's time is valid */
 #define BRIMFUL_WHAT_RESUMED 32u /* from this bit of `what` on: number of times that the request was resumed */
 
-#define BRIMFUL_FOLDED_COUNT 16u /* from this bit of `folded` on: number of folded requests; lower bits: for each class,
-                                  * the index of the current copy of its sums */
+/* Index of the lowest bit of the number of folded requests, in the member `folded`. Each lower bit belongs to a class:
+ * it is the index of the current copy of the class's sums. */
+#define BRIMFUL_FOLDED_COUNT 16u
 
 /* The counters of one owner: a worker process or thread. The first cache line contains members that every request
  * writes. Members that are rarely written follow, and then the pending requests. The slot's n-th request, counted from
@@ -133,8 +135,8 @@ struct brimful_slot {
     uint64_t owners;         /* number of owners that the slot has had */
     uint64_t connections;    /* number of connections accepted */
     uint64_t in_progress;    /* number of requests in progress */
-    uint64_t busy_since_ns;  /* the instant since which the worker has been busy, CLOCK_MONOTONIC; 0: the worker is
-                              * idle */
+    /* The instant since which the worker has been busy, by CLOCK_MONOTONIC; 0 if the worker is idle. */
+    uint64_t busy_since_ns;
     uint64_t busy_ns;        /* total time for which the worker was busy, without the time from busy_since_ns on */
     uint64_t recorded;       /* number of requests that all owners have counted */
     uint64_t folded;         /* number of folded requests, and which sums are current: see BRIMFUL_FOLDED_COUNT */

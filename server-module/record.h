@@ -18,10 +18,12 @@ struct brimful_request {
     uint64_t bytes;        /* size of the response body, in bytes */
     uint16_t status;       /* HTTP status */
     uint8_t aborted;
-    uint8_t cpu_sampled;   /* 0: CPU time not measured. 1: measured, see cpu_ns. 2: not usable, because it includes CPU
-                            * time of other requests, see cpu_mixed in brimful_class */
-    uint32_t has;          /* one bit, BRIMFUL_HAS(phase), for each phase with a time. A phase without a time is not
-                            * counted: its time is unknown, or the request did not wait in the phase HEAD or SEND */
+    /* 0: the CPU time was not measured. 1: it was measured, see cpu_ns. 2: the measured CPU time is not usable, because
+     * it includes CPU time of other requests (see cpu_mixed in brimful_class). */
+    uint8_t cpu_sampled;
+    /* One bit, BRIMFUL_HAS(phase), for each phase with a time. A phase without a time is not counted: its time is
+     * unknown, or the request did not wait in the phase HEAD or SEND. */
+    uint32_t has;
     uint64_t cpu_ns[BRIMFUL_CPUS];
     struct brimful_blocks blocks; /* of a request whose CPU time is measured, from the end of its head on */
     uint32_t resumed;      /* number of times that a worker resumed the request, see brimful_sums */

@@ -31,22 +31,25 @@
 struct request {
     uint64_t turn;           /* turn of the worker in which it read the head; see struct worker */
     uint64_t first_ns, last_ns, read_ns, log_ns; /* the beginnings of HEAD, PARSE, PROCESS and LOG */
-    uint64_t client_ns;      /* before the log line: the connection's client_ns at read_ns; from the log line on: the
-                              * request's own time of waiting for the client to read */
-    uint64_t upstream_ns;    /* before the answer: the worker's upstream_ns at read_ns; once answered: the request's own
-                              * time of waiting for upstream servers */
-    uint16_t resumed;        /* before the log line: the connection's `resumed` at read_ns; from the log line on: the
-                              * request's own number */
-    uint8_t sampled;         /* before the log line: whether the request is sampled; from the log line on:
-                              * brimful_request.cpu_sampled */
+    /* Until the log line is written: the connection's client_ns at read_ns. Then: the time for which the request waited
+     * for the client to read. */
+    uint64_t client_ns;
+    /* Until the response is complete: the worker's upstream_ns at read_ns. Then: the time for which the request waited
+     * for upstream servers. */
+    uint64_t upstream_ns;
+    /* Until the log line is written: the connection's `resumed` at read_ns. Then: how often the request was resumed. */
+    uint16_t resumed;
+    /* Until the log line is written: whether the request's CPU time is measured. Then: brimful_request.cpu_sampled. */
+    uint8_t sampled;
     uint8_t refused;         /* whether the request was refused because of its head, or because no head arrived */
     uint8_t answered;        /* whether upstream_ns and body_ns are final */
     uint8_t paused;          /* whether request_pauses has stopped measuring CPU time */
     uint8_t body_waited;     /* whether body_ns is valid and not 0 */
 
     uint64_t body_ns;
-    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns; /* CPU time of the worker at last_ns, read_ns and log_ns; after a
-                                                    * pause, cpu_read_ns is the CPU time at the end of the pause */
+    /* CPU time of the worker at last_ns, read_ns and log_ns. After a pause, cpu_read_ns is the CPU time at the end of
+     * the pause. */
+    uint64_t cpu_last_ns, cpu_read_ns, cpu_log_ns;
     uint64_t cpu_parse_ns, cpu_process_ns;         /* CPU time of PARSE, and of PROCESS before the last pause */
     struct brimful_blocks blocks;      /* blocks of the request before the last pause */
     struct brimful_blocks blocks_from; /* blocks of the worker at read_ns, or at the end of the last pause */

@@ -32,8 +32,9 @@ static struct brimful_settings settings;
 
 struct worker {
     struct brimful_slot *slot;
-    uint64_t turn;        /* incremented whenever the worker changes to other work, so that CPU time is not measured
-                           * across such a change. No two workers have the same turn, see worker_turns */
+    /* Number of the current turn, a period in which the worker works on one connection. CPU time is measured only
+     * within a turn. No two workers have a turn with the same number (see worker_turns). */
+    uint64_t turn;
     const void *busy_with; /* the connection that occupies the worker */
     struct brimful_chance chance; /* state of brimful_is_sampled */
     uint64_t upstream_ns; /* total time for which the worker has waited for upstream servers; see upstream.h */

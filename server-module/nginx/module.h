@@ -74,8 +74,8 @@ static struct {
     struct brimful_slot *slot;               /* NULL: nothing is recorded */
     ngx_connection_t *first;                 /* the first element of the cycle's array of connections */
     size_t connections_size;                 /* size of this array in bytes */
-    char *beside;                            /* the module's data for the connections: one
-                                              * ngx_http_brimful_connection_t every NGX_HTTP_BRIMFUL_STRIDE bytes */
+    /* The module's data for the connections: one ngx_http_brimful_connection_t every NGX_HTTP_BRIMFUL_STRIDE bytes. */
+    char *beside;
     const void *at_work;                     /* the connection whose hook ran last */
     ngx_uint_t turn;                         /* number of times that at_work has changed */
     struct brimful_chance chance;

@@ -26,8 +26,8 @@ static void foreign_files_are_refused_or_replaced(void)
     write_file(settings.path, "garbage", 7);
     CHECK(brimful_map(&memory, &settings, why) == 0);
     CHECK(stat(settings.path, &about) == 0 && (size_t) about.st_size == memory.size && (about.st_mode & 0777) == 0644);
-    CHECK(about.st_blocks * 512 >= about.st_size); /* all space must be allocated, because the file system may be full
-                                                    * later */
+    /* All space must be allocated, because the file system may be full later. */
+    CHECK(about.st_blocks * 512 >= about.st_size);
     brimful_unmap(&memory);
 
     header.header_size = (uint32_t) brimful_header_size();

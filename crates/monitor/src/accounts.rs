@@ -102,9 +102,9 @@ struct Member {
 }
 
 impl Accounts {
-    /// Creates the totals for programs that are monitored from now on. `began` is the time since boot, suspended time
-    /// included. `names` contains, for each program, whether its name is final, and the name. A name that is not final
-    /// is replaced by the name of the program's first process.
+    /// Creates the totals for programs that are monitored from now on. `began` is the present time since boot,
+    /// suspended time included. `names` contains, for each program, whether its name is final, and the name. A name
+    /// that is not final is replaced by the name of the program's first process.
     pub fn new(began: Nanos, names: impl Iterator<Item = (bool, Arc<str>)>) -> Accounts {
         let program = |(named, name): (bool, _)| ProgramAccount {
             name,

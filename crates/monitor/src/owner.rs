@@ -41,7 +41,7 @@ pub(crate) fn owners_in(port: u16, netns: &NetNamespace) -> Result<Vec<u32>, Mon
 pub fn socket_owners(path: &Path) -> Result<Vec<u32>, MonitorError> {
     let unknown = |why: &str| MonitorError::UnknownSocketOwner { path: path.to_owned(), why: why.to_owned() };
     let table = std::fs::read("/proc/net/unix").map_err(|error| unknown(&error.to_string()))?;
-    // The server may have bound the socket to another form of the path, so three forms are looked for.
+    // The server may have bound the socket to a relative or an absolute path, or through symbolic links.
     let absolute = std::path::absolute(path).unwrap_or_default();
     let real = std::fs::canonicalize(path).unwrap_or_default();
     let inodes = listening_at(&table, &[path, &absolute, &real]);

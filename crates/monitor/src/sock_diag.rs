@@ -112,8 +112,8 @@ impl SockDiag {
     fn dump(&mut self, states: u32, extension: u16, see: &mut impl FnMut(&[u8])) -> io::Result<()> {
         self.prepare_dump(states, extension);
         match self.ask(see) {
-            // A kernel before 4.16 cannot compare ports for equality, so the filter is replaced by one that compares
-            // their order.
+            // A kernel before 4.16 cannot compare ports for equality, so the filter is replaced by one that checks that
+            // a port is at least and at most the wanted port.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 self.filter = filter::between(&self.ports);
                 self.prepare_dump(states, extension);

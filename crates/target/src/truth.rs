@@ -87,8 +87,8 @@ impl Ledger {
         Ledger { classes: vec![Account::default(); classes], other: 0, total: 0 }
     }
 
-    /// Adds the CPU time `share` of a turn to an account. Pending time is added to "other" and to `carried`; when the
-    /// class of the request is known, it is moved from "other" to the class.
+    /// Adds the CPU time `share` of a turn to an account. The time of a class that is not known yet is added to "other"
+    /// and to `carried`. When the class of the request is known, this time is moved from "other" to the class.
     pub(crate) fn book(&mut self, charge: Charge, share: Nanos, carried: &mut Nanos) {
         let ns = share.0 as i64;
         self.total += ns;

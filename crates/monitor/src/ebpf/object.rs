@@ -120,8 +120,8 @@ impl SwitchedPrograms {
     }
 
     /// Sets the programs' variables to the bytes `variables`, and attaches either all programs or none. The number of
-    /// bytes must be the size of the variables. The first program in the source file is attached last: it begins
-    /// requests, and the other programs must already be attached when the first request begins.
+    /// bytes must be the size of the variables. The first program in the source file detects the begin of requests. It
+    /// is attached last, so that the other programs are attached when the first request begins.
     pub(super) fn attach(&mut self, variables: &[u8]) -> Result<(), EbpfError> {
         let SwitchedPrograms { program, object, links } = self;
         links.clear();
@@ -134,7 +134,8 @@ impl SwitchedPrograms {
         Ok(())
     }
 
-    /// Detaches the programs in the order of the source file, so the program that begins requests is detached first.
+    /// Detaches the programs in the order of the source file, so the program that detects the begin of requests is
+    /// detached first.
     pub(super) fn detach(&mut self) {
         while self.links.pop().is_some() {}
     }

@@ -65,7 +65,8 @@ impl SynDrops {
     }
 }
 
-/// Computes s from s + 2l + d, s + l and d; see the head of this file.
+/// Computes the number s of dropped SYNs from the counters s + 2l + d, s + l and d, which the head of this file
+/// defines.
 fn syns(counted: u64, listen_drops: u64, elsewhere: u64) -> u64 {
     let dropped = counted.min(listen_drops);
     let late = counted.saturating_sub(listen_drops).saturating_sub(elsewhere);

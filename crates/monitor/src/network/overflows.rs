@@ -4,8 +4,8 @@
 
 use crate::procfs::words;
 
-/// The number of overflows of all CPUs: the sum of the growth of each CPU's counter. It never falls, even if a counter
-/// wraps around or a CPU goes offline.
+/// The number of overflows of all CPUs' receive queues: the sum of the growth of each CPU's counter. It never falls,
+/// even if a counter wraps around or a CPU goes offline.
 #[derive(Debug, Default)]
 pub(super) struct Overflows {
     /// For each CPU that was ever online, its number and the last value of its counter.

@@ -29,9 +29,10 @@ const MAX_MISSED_INTERVALS: u64 = 5;
 pub struct RemoteConfig {
     /// Host and port. Without a certificate authority (`authority`) the host must be a loopback address.
     pub address: String,
-    /// The token of the watching side.
+    /// The token of the monitor on the other host.
     pub token: Token,
-    /// For TLS: a PEM file of certificate authorities. One of them must have signed the watching side's certificate.
+    /// For TLS: a PEM file of certificate authorities. One of them must have signed the certificate of the monitor on
+    /// the other host.
     pub authority: Option<PathBuf>,
     /// The interval at which each group is sampled.
     pub intervals: Intervals,

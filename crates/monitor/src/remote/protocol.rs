@@ -45,19 +45,19 @@ pub enum Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// The first message. The watching side sends it before the client sends anything.
+    /// The first message. The monitor sends it before the client sends anything.
     Greeting {
         /// Name of the protocol: [`PROTOCOL`].
         protocol: String,
         /// The version of brimful.
         version: String,
-        /// The watching side's nonce for this connection. The first version of the protocol has no nonce.
+        /// The monitor's nonce for this connection. The first version of the protocol has no nonce.
         #[serde(default)]
         nonce: String,
     },
     /// The answer to [`Request::Hello`] of a client that knows the token.
     Welcome {
-        /// Proves that the watching side knows the token too.
+        /// Proves that the monitor also knows the token.
         proof: String,
     },
     /// A refusal with its reason. The connection ends after it.

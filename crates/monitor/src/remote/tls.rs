@@ -1,5 +1,6 @@
-//! TLS 1.3 for streams that leave the host. The watching side has a certificate. The load generator has the certificate
-//! of the authority that signed the watching side's certificate. A self-signed certificate is its own authority.
+//! TLS 1.3 for connections between hosts. The monitor on the server's host (the watching side) has a certificate. The
+//! load generator has the certificate of the authority that signed the watching side's certificate. A self-signed
+//! certificate is its own authority.
 
 use super::protocol::{LinkError, sanitize};
 use super::secret_file::SecretFile;

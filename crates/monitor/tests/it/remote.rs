@@ -296,7 +296,7 @@ fn a_stream_that_is_cut_leaves_what_was_seen() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     relay.passes_lines(4);
     relay.cut();
-    // The watching side must log that the client closed the connection.
+    // The monitor server must log that the client closed the connection.
     wait_for_log(&said, "closed the connection");
     let server = monitor.finish(epoch, None);
     let monitor = &server.sources["monitor"];
@@ -345,7 +345,7 @@ fn a_few_clients_at_a_time_each_with_what_it_wants() {
         assert!(monitor.finish(monotonic(), None).overhead.samples >= 2);
     }
     until("a free seat", || Monitor::connect(&config).is_ok());
-    // The watching side must report that it cannot find the process.
+    // The monitor server must report that it cannot find the process.
     let no_such = MonitorConfig { processes: vec![ProcessSelector::Pid(4_000_000)], ..MonitorConfig::default() };
     let (serving, token, _) = serve(no_such, None);
     let served = Monitor::connect(&remote(serving.address(), &token));
@@ -365,8 +365,8 @@ fn strangers_disturb_nobody() {
     let monitor = Monitor::connect(&remote(relay.address, &token)).unwrap();
     let connect = || TcpStream::connect(serving.address()).unwrap();
     let silent: Vec<TcpStream> = (0..100).map(|_| connect()).collect();
-    // More strangers connect than may be pending, so the watching side closes the oldest of their connections. A client
-    // with the token must still be able to connect.
+    // More clients without the token connect than may be pending, so the monitor server closes the oldest of their
+    // connections. A client with the token must still be able to connect.
     Monitor::connect(&remote(serving.address(), &token)).unwrap();
     let turned_away = |mut socket: &TcpStream| {
         socket.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
@@ -377,7 +377,7 @@ fn strangers_disturb_nobody() {
     for bytes in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\0\xff\n", b"{\"hello\":\n", &[b'['; 100_000], b"\n"] {
         until("an end", || {
             let mut socket = connect();
-            // The watching side may have closed the connection already, because of the data or because too many are
+            // The monitor server may have closed the connection already, because of the data or because too many are
             // pending.
             let _ = socket.write_all(bytes);
             let _ = socket.read_to_end(&mut Vec::new());

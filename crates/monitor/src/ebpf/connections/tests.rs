@@ -73,7 +73,8 @@ fn listed(port: u16) -> [i64; STATES] {
     std::array::from_fn(|state| if KEPT.contains(&state) { states[state] } else { 0 })
 }
 
-/// Waits until the gauges have the expected values: a packet reaches the other side a moment after it is sent.
+/// Waits until the eBPF program's counts have the expected values: a packet reaches the other side a moment after it is
+/// sent.
 #[track_caller]
 fn settle(gauges: &Gauges, index: usize, expected: [i64; STATES]) {
     let begun = Instant::now();
@@ -276,8 +277,8 @@ proptest! {
     }
 }
 
-/// Performs the steps. Returns the gauges, the numbers of sockets that /proc lists, the number of accepted connections,
-/// and the number of passive opens of the network namespace.
+/// Performs the steps. Returns the eBPF program's counts by state, the numbers of sockets that /proc lists, the number
+/// of accepted connections, and the number of passive opens of the network namespace.
 fn churn(steps: &[(Step, prop::sample::Index)]) -> ([i64; STATES], [i64; STATES], u64, u64) {
     let gauges = Gauges::attach(&[PORT], own_network_namespace().unwrap()).unwrap();
     let listener = listener(PORT);
