@@ -81,8 +81,10 @@ static ap_filter_rec_t *connection_write_filter;
  * memory directly afterwards. Defined in request.h. */
 static void request_is_answered(struct request *request, struct connection *connection);
 
-/* Stop measuring a request's CPU time, and continue the measurement on the calling worker. Defined in request.h. */
+/* Stops measuring a request's CPU time, until request_goes_on is called. Defined in request.h. */
 static void request_pauses(struct request *request);
+
+/* Continues to measure a request's CPU time, on the calling worker. Defined in request.h. */
 static void request_goes_on(struct request *request);
 
 static struct connection *connection_of(conn_rec *c)

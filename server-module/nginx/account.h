@@ -47,7 +47,7 @@ static void
 ngx_http_brimful_start_cpu(ngx_http_brimful_request_t *request)
 {
     if (request->figures.cpu_sampled == 1) {
-        /* Read the CPU clock after the disk I/O, so that reading the disk I/O does not count as CPU time. */
+        /* Read the disk I/O before the CPU clock, so that reading the disk I/O does not count as CPU time. */
         request->blocks_from = brimful_thread_blocks();
         request->cpu_from = brimful_thread_cpu();
         request->turn = ngx_http_brimful.turn;

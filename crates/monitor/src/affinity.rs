@@ -211,7 +211,8 @@ mod tests {
         cpus_in_set(&sched_getaffinity(to_pid(pid)).unwrap()).to_string()
     }
 
-    /// Starts a sleeper that may run on any CPU. Returns the sleeper, its list of CPUs, and the last CPU of the list.
+    /// Starts an idle process that may run on any CPU. Returns the process, its list of CPUs, and the last CPU of the
+    /// list.
     fn sleeper() -> (Sleeper, String, usize) {
         let sleeper = Sleeper::start();
         let anywhere = now(sleeper.pid());

@@ -25,8 +25,8 @@ const PERIOD_US: f64 = 10_000.0;
 const MIN_QUOTA_US: f64 = 1_000.0;
 /// The beginning of the new group's name; the pid of this process is appended.
 const GROUP_PREFIX: &str = "brimful-what-if-";
-/// Maximum number of attempts to empty the group. One attempt may not suffice, because the server may start a process
-/// in the group at the same time.
+/// Maximum number of attempts to move all processes out of the control group. One attempt may not suffice, because the
+/// server may start a process in the group at the same time.
 const MAX_TRIES: usize = 50;
 
 /// Guard of a CPU quota. Dropping it moves every process back and removes the group.
@@ -114,7 +114,7 @@ fn parent_for(moved: &FormerCgroups) -> Result<PathBuf, MonitorError> {
     })
 }
 
-/// Files to write and their contents, in the order of writing.
+/// The files that give the control group `group` a quota of `cpus` CPUs, and their contents, in the order of writing.
 fn quota_files(group: &Path, cpus: f64) -> Vec<(PathBuf, String)> {
     let period_us = quota_period_s(cpus) * 1e6;
     let quota_us = (cpus * period_us).round();

@@ -60,7 +60,7 @@ pub struct ServerSample {
     pub file: String,
     /// Whether requests are recorded now.
     pub enabled: bool,
-    /// Sampling of CPU time: it is measured for one in `cpu_one_in` requests on average; 0 if it is not measured.
+    /// CPU time is measured for one in `cpu_one_in` requests on average; 0 if CPU time is not measured.
     pub cpu_one_in: u32,
     /// Maximum number of requests or connections that the server handles at a time; 0 for no limit.
     pub workers_most: u32,

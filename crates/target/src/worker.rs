@@ -53,7 +53,8 @@ pub(crate) struct Shared {
     pub(crate) stop: OwnedFd,
     /// The connections.
     pub(crate) table: Table,
-    /// Whether accepting is paused because there were no free file descriptors. The listening socket is then not armed.
+    /// Whether accepting is paused because there were no free file descriptors. The listening socket then causes no
+    /// events.
     pub(crate) paused: AtomicBool,
 }
 
@@ -66,7 +67,7 @@ impl Shared {
 
     fn arm_listener(&self) {
         let flags = EventFlags::IN | EventFlags::ONESHOT;
-        // Re-arming cannot fail: the socket is registered, and no memory is allocated.
+        // Changing the events of a registered socket cannot fail: no memory is allocated.
         let _ = epoll::modify(&self.epoll, &self.listener, EventData::new_u64(LISTENER), flags);
     }
 }

@@ -66,7 +66,8 @@ impl Gauges {
         Ok(Gauges { attached, indices: ports.iter().filter_map(place).collect() })
     }
 
-    /// The gauges of one port. `port_index` is its index in the list passed to [`attach`](Self::attach).
+    /// The changes in the numbers of connections of one port. `port_index` is the port's index in the list passed to
+    /// [`attach`](Self::attach).
     pub(crate) fn read(&self, port_index: usize) -> PortGauges {
         let words: &[AtomicU64] = &self.attached.globals()[self.indices[port_index] * WORDS..][..WORDS];
         PortGauges {

@@ -118,8 +118,8 @@ mod tests {
                 listen_drops += dropped + late;
                 elsewhere += other;
                 prop_assert_eq!(syns(counted, listen_drops, elsewhere), s);
-                // The namespace's counters are read a little later. Meanwhile the result may be too large, but never
-                // too small.
+                // The namespace's counters are read a little later than those of the sockets. If they have grown
+                // meanwhile, the result may be too large, but never too small.
                 let found = syns(counted, listen_drops + ahead, elsewhere + ahead);
                 prop_assert!(found >= s && found <= counted);
             }

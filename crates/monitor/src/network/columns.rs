@@ -43,7 +43,7 @@ impl<const N: usize> Columns<N> {
         values
     }
 
-    /// The names that the kernel does not provide.
+    /// The names of wanted counters that the kernel does not provide.
     pub fn missing_names(&self) -> impl Iterator<Item = &'static str> {
         let known = |index: usize| self.places.iter().any(|&(_, known)| known == index);
         self.names.iter().enumerate().filter(move |(index, _)| !known(*index)).map(|(_, name)| *name)

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Maximum number of clients at a time.
 const MAX_CLIENTS: usize = 4;
-/// Maximum number of threads for connections. It exceeds the number of connections, because the thread of a closed
-/// connection needs a moment to end.
+/// Maximum number of threads for connections. It exceeds the maximum number of connections, because the thread of a
+/// closed connection needs a moment to end.
 const MAX_THREADS: usize = MAX_CLIENTS + 4 * MAX_PENDING;
 /// Maximum time without a request from a client that does not receive samples.
 const IDLE_TIMEOUT: Nanos = Nanos::from_secs(60);

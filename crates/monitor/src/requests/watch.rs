@@ -162,7 +162,7 @@ fn run_slices(shared: &Mutex<Shared>, stopped: &Receiver<()>) {
     lock(shared).abandon();
 }
 
-/// Waits until `until`. Returns false if the thread is stopped earlier.
+/// Waits until the time `until`. Returns false if the thread is stopped earlier.
 fn wait(stopped: &Receiver<()>, until: Nanos) -> bool {
     matches!(stopped.recv_timeout((until - sys::now()).into()), Err(RecvTimeoutError::Timeout))
 }

@@ -42,8 +42,8 @@ impl Server {
         Server::started(Command::new(program).arg(file))
     }
 
-    /// Starts the program in its own mount namespace, like a container. In it, an empty file system hides the directory
-    /// `hidden`.
+    /// Starts the program in its own mount namespace, like a container. In this namespace, an empty file system hides
+    /// the directory `hidden`.
     fn start_elsewhere(directory: &Path, hidden: &Path) -> Server {
         let program = compiled(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/module/server.c"), directory);
         let script = "mount -t tmpfs none \"$1\" && exec \"$0\" \"$1/brimful-made-up\"";

@@ -87,7 +87,8 @@ fn until(sampler: &mut Sampler, expected: impl Fn(&ProgramSample) -> bool) -> Pr
     }
 }
 
-/// A cgroup for one test. In version 1 the hierarchy for CPU time is used; version 2 has only one.
+/// A cgroup for one test. In version 1 of cgroups, the hierarchy for CPU time is used; version 2 has only one
+/// hierarchy.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
