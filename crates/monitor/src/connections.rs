@@ -52,7 +52,7 @@ pub struct PortSample {
     pub connections: Option<BTreeMap<State, u64>>,
 }
 
-/// The group of metrics `connections`.
+/// The group of metrics `connections`, which are about the server's ports.
 pub enum ConnectionsGroup {}
 
 /// Reads the listening sockets and connections of the server's ports.

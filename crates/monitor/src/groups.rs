@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 /// A family of types: one type for each group of metrics, such as the type of the group's samples.
 pub trait GroupValue {
-    /// The type for group `G`.
+    /// The type that belongs to the group `G`.
     type Value<G: Group>;
 }
 

@@ -62,7 +62,7 @@ pub struct KernelSample {
     pub threads: Option<ThreadGroups>,
 }
 
-/// The group `kernel`.
+/// The group of metrics `kernel`, which are about the whole machine.
 pub enum KernelGroup {}
 
 /// Reads samples of the machine.

@@ -166,7 +166,7 @@ pub enum MonitorError {
         which: String,
         /// The kernel's error.
         source: io::Error,
-        /// A remedy.
+        /// Advice on how to solve the problem.
         remedy: String,
     },
     /// A process of another user matches a selector only by its name.

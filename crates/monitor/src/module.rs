@@ -52,7 +52,7 @@ pub struct ModuleSample {
 pub struct ServerSample {
     /// Device, inode and creation time of the file. Together they identify it.
     pub identity: [u64; 3],
-    /// `CLOCK_MONOTONIC` when the file was read.
+    /// The time at which the file was read, by `CLOCK_MONOTONIC`.
     pub at: Nanos,
     /// Name of the server, as its module wrote it.
     pub name: String,
@@ -159,7 +159,7 @@ impl ServerSample {
     }
 }
 
-/// The group `module`.
+/// The group of metrics `module`, from the Server Module of the watched servers.
 pub enum ModuleGroup {}
 
 impl Group for ModuleGroup {

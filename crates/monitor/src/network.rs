@@ -42,7 +42,7 @@ pub struct NetworkSample {
     pub tcp: TcpSample,
 }
 
-/// The group `network`.
+/// The group of metrics `network`, which are about one network namespace.
 pub enum NetworkGroup {}
 
 /// Reads samples of a network namespace.

@@ -8,7 +8,7 @@ use brimful_core::Nanos;
 use brimful_core::server::{CpuQuota, Program, Programs, Server, ServerInterval};
 use std::collections::BTreeMap;
 
-/// The group of metrics `process`.
+/// The group of metrics `process`, which are about the server's programs.
 pub enum ProcessGroup {}
 
 impl Group for ProcessGroup {

@@ -18,11 +18,11 @@ const REFRESH: Nanos = Nanos::from_secs(2);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QuotaSample {
-    /// The group's directory.
+    /// The directory of the control group.
     pub group: Arc<str>,
     /// CPU time that the group may use in each period.
     pub quota: Nanos,
-    /// The length of a period.
+    /// The length of a period of the quota.
     pub period: Nanos,
     /// Number of periods in which the group ran.
     pub periods: u64,

@@ -72,7 +72,7 @@ pub struct SizeRequests {
     pub service: TimesSample,
 }
 
-/// The group `requests`.
+/// The group of metrics `requests`, measured at the sockets of the watched ports.
 pub enum RequestsGroup {}
 
 impl Group for RequestsGroup {

@@ -48,7 +48,7 @@ pub struct TargetConfig {
     /// Maximum number of requests that are served per second, at least one. Further requests get a 429 response. `None`
     /// means no limit.
     pub rate_limit: Option<u32>,
-    /// Directory in which the file for read steps is created.
+    /// Directory for the file that is read in steps of the kind [`ServiceStep::Read`](crate::ServiceStep::Read).
     pub read_dir: PathBuf,
     /// Whether connections use TLS, with a certificate generated for this server; see [`Target::certificate`].
     pub tls: bool,

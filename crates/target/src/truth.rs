@@ -61,7 +61,7 @@ pub(crate) enum Charge {
     Class(usize),
     /// A class that is not known yet: the worker accepted the connection, or received a part of a request.
     Pending,
-    /// No class.
+    /// No class: for example a request for `/__truth`, or a rejected request.
     Other,
 }
 

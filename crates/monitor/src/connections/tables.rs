@@ -25,7 +25,7 @@ const LISTEN: u8 = 10;
 const RECORD_TIMER: &[u8] = b"03";
 
 impl Tables {
-    /// Opens the files in the directory `net`.
+    /// Opens the files tcp and tcp6 in the directory `net`.
     pub fn open(net: &Path) -> io::Result<Tables> {
         Ok(Tables { tcp: File::open(net.join("tcp"))?, tcp6: File::open(net.join("tcp6")).ok() })
     }

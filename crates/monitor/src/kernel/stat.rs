@@ -14,7 +14,7 @@ pub struct CpuTicks {
     pub system: u64,
     /// Idle time, including the time in which threads waited for disks.
     pub idle: u64,
-    /// Time taken by the hypervisor.
+    /// Time in which the CPU had work, but the hypervisor did not run it.
     pub steal: u64,
     /// The part of `system` spent on interrupts and softirqs.
     pub interrupt: u64,

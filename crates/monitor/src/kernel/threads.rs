@@ -25,7 +25,7 @@ const MAX_OPEN: usize = 256;
 /// CPU time of groups of kernel threads by name, like `ksoftirqd`.
 pub(super) type ThreadGroups = BTreeMap<String, ThreadGroupSample>;
 
-/// The threads of one group.
+/// Number and CPU time of the kernel threads of one group, such as `ksoftirqd`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThreadGroupSample {

@@ -52,7 +52,7 @@ struct WatchedFile {
     file: ModuleFile,
     /// Device and inode as in /proc/PID/maps; `None` for a file that only the user has named.
     place: Option<(String, u64)>,
-    /// Index of the file among the named files, if the user named it.
+    /// Index of the file among the files that the user named; `None` if the user did not name it.
     named: Option<usize>,
     /// The processes that map the file.
     pids: BTreeSet<u32>,

@@ -113,7 +113,7 @@ pub mod pending {
     pub const REQUEST_BITS_OFFSET: usize = 0;
     /// Offset of the number of bytes of the response body.
     pub const BYTES_OFFSET: usize = 8;
-    /// Offset of the times of the phases, in nanoseconds.
+    /// Offset of the time that the request spent in each phase, in nanoseconds.
     pub const TIME_NS_OFFSET: usize = 16;
     /// Size of a pending request.
     pub const SIZE: usize = TIME_NS_OFFSET + 8 * super::PHASES;

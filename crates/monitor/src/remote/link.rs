@@ -37,7 +37,7 @@ pub enum Received<T> {
     Message(T),
     /// No message arrived in time.
     Timeout,
-    /// The pipe was closed.
+    /// The pipe `stop` was closed.
     Stopped,
 }
 

@@ -106,7 +106,7 @@ fn limits(ports: &[SocketPort]) -> Vec<String> {
     ports.iter().filter_map(open).chain(SOCKET_LIMITS.map(str::to_owned)).collect()
 }
 
-/// The sums over all size classes.
+/// Sums over the requests of all size classes.
 #[derive(Default)]
 struct Sums {
     received: u64,

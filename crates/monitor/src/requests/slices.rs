@@ -47,7 +47,7 @@ impl DutyCycle {
         (1.0..=1000.0).contains(&thousandths).then_some(DutyCycle(thousandths as u16))
     }
 
-    /// The share, from 0 to 1.
+    /// The share of the time for which tracepoints are attached, from 0 to 1.
     pub fn share(self) -> f64 {
         f64::from(self.0) / 1000.0
     }
