@@ -40,7 +40,7 @@ pub struct ModuleWatch {
     /// For each file that was found but is not read, the reason, by path.
     refused: BTreeMap<String, String>,
     /// Whether a search has inspected at least one process since monitoring began.
-    looked: bool,
+    has_searched: bool,
     /// Whether the last search found a process that this user may not inspect.
     closed: bool,
     search: Search,
@@ -93,7 +93,7 @@ impl ModuleWatch {
             servers: Vec::new(),
             named: named.to_vec(),
             refused: BTreeMap::new(),
-            looked: false,
+            has_searched: false,
             closed: false,
             search: Search::default(),
         };
@@ -116,7 +116,7 @@ impl ModuleWatch {
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
         let found = MappedFiles::scan(&self.proc, pids);
-        self.looked |= !pids.is_empty();
+        self.has_searched |= !pids.is_empty();
         self.closed = found.closed;
         self.refused.clear();
         for (server, owners) in self.servers.iter_mut().zip(owners) {
@@ -225,7 +225,9 @@ impl ModuleWatch {
             false => read.into_iter().chain(refused).collect::<Vec<_>>().join("; "),
             true if !self.refused.is_empty() => format!("none: {}", refused.collect::<Vec<_>>().join("; ")),
             true if self.closed => "none: this user may not inspect the server's processes: run as root".to_owned(),
-            true if !self.looked => "none: the watched processes are not known yet; --module names a file".to_owned(),
+            true if !self.has_searched => {
+                "none: the watched processes are not known yet; --module names a file".to_owned()
+            }
             true => {
                 "none: no watched process has the module loaded: `brimful module install` adds it to nginx and Apache"
                     .to_owned()

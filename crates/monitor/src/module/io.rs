@@ -134,8 +134,8 @@ mod tests {
         };
         let mut totals = IoTotals::default();
         let mut read = |pids: &[u32], requests| {
-            account.search.not_before = Nanos::ZERO;
-            account.read(proc.path(), pids.iter().copied(), requests).map(|io| (io.reads, io.read_bytes, io.requests))
+            totals.search.not_before = Nanos::ZERO;
+            totals.read(proc.path(), pids.iter().copied(), requests).map(|io| (io.reads, io.read_bytes, io.requests))
         };
         assert_eq!(read(&[7], 1), None, "the counters of the process cannot be read");
         put(7, 100, 4096);
@@ -147,12 +147,12 @@ mod tests {
         put(8, 31, 512);
         assert_eq!(read(&[8], 5), Some((81, 4608, 5)));
         let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
-        let used = account.latest.map(|io| (io.user, io.system));
+        let used = totals.latest.map(|io| (io.user, io.system));
         assert_eq!(used, Some((Nanos(81 * tick), Nanos(2 * 81 * tick))));
-        account.search.not_before = Nanos::MAX;
+        totals.search.not_before = Nanos::MAX;
         put(8, 99, 512);
         assert_eq!(
-            account.read(proc.path(), [8].into_iter(), 6).unwrap().requests,
+            totals.read(proc.path(), [8].into_iter(), 6).unwrap().requests,
             5,
             "the next reading is not due yet"
         );
@@ -173,8 +173,8 @@ mod tests {
         let end = |pid: u32| std::fs::remove_dir_all(proc.path().join(pid.to_string())).unwrap();
         let mut totals = IoTotals::default();
         let mut read = |pids: &[u32]| {
-            account.search.not_before = Nanos::ZERO;
-            let io = account.read(proc.path(), pids.iter().copied(), 1).unwrap();
+            totals.search.not_before = Nanos::ZERO;
+            let io = totals.read(proc.path(), pids.iter().copied(), 1).unwrap();
             let ticks = io.user.0 / (1_000_000_000 / rustix::param::clock_ticks_per_second());
             assert_eq!(ticks, io.reads, "CPU time and read calls are counted alike");
             ticks

@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 /// Maximum number of repeated readings, over all slots. A reading of a slot takes some microseconds, and is valid only
 /// if the worker does not add pending requests to the sums meanwhile. A very busy worker adds them so often that many
 /// attempts may fail.
-const ATTEMPTS: usize = 4096;
+const MAX_ATTEMPTS: usize = 4096;
 
 /// Bytes that another process may change or truncate at any moment.
 pub(super) trait Bytes {
@@ -83,7 +83,7 @@ impl<'b, B: Bytes> SlotReader<'b, B> {
         if buffer.len() < slot_size {
             buffer.resize(slot_size, 0);
         }
-        SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: ATTEMPTS }
+        SlotReader { bytes, buffer: &mut buffer[..slot_size], attempts: MAX_ATTEMPTS }
     }
 
     /// Reads the slot at the offset `at` of the file. Returns `None` if the slot was never used, like most slots of
