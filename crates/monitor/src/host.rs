@@ -11,7 +11,7 @@ mod limits;
 mod probe;
 mod testbed;
 
-pub use probe::{Prober, probe};
+pub use probe::{SpeedProbe, probe};
 
 use serde::Serialize;
 use std::path::Path;

@@ -9,8 +9,8 @@
 //! and how to get it. The monitor measures its own cost.
 //!
 //! - [`Monitor`]: a thread that samples, and the summary of what it measured. [`Sampler`]: takes one sample at a time,
-//!   for callers that follow a [`Schedule`] themselves. Such callers derive metrics with a [`Tracker`], keep a
-//!   [`History`], and measure the cost with a [`Meter`].
+//!   for callers that follow a [`Schedule`] themselves. Such callers derive metrics with a [`MetricsTracker`], keep a
+//!   [`History`], and measure the cost with a [`MeteredSampler`].
 //! - [`MonitorServer`] and [`Monitor::connect`]: monitor a server on another host.
 //! - [`bottleneck`]: describes in words which limits the server has reached or is near.
 //! - [`ProcessTree`]: the processes of some programs with all descendants, and their CPU time at any moment, to the
@@ -79,14 +79,14 @@ pub use kernel::{
 };
 pub use limit::{FormerCgroups, LimitGuard, limit_tree, quota_period_s};
 pub use listener::ListenerSample;
-pub use meter::Meter;
+pub use meter::MeteredSampler;
 pub use module::ModuleSample;
 pub use monitor::Monitor;
 pub use netns::NetNamespace;
 pub use network::{InterfaceSample, NetworkSample, TcpSample};
 pub use owner::{listener_owners, socket_owners};
 pub use program::{CpuTime, Membership, ProgramSample};
-pub use rates::{Rates, Tracker};
+pub use rates::{MetricsTracker, Rates};
 pub use remote::{Identity, MonitorServer, RemoteConfig, ServeConfig, Token};
 pub use requests::{DutyCycle, RequestsSample};
 pub use sampler::{Sample, Sampler};

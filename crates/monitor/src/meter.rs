@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 
 /// Takes samples, and measures the CPU time of taking them. All samples must be taken by one thread.
 #[derive(Debug)]
-pub struct Meter {
+pub struct MeteredSampler {
     sampler: Sampler,
     /// CPU time for taking all samples so far.
     sampling: Nanos,
     samples: u64,
 }
 
-impl Meter {
-    /// Creates a meter that has taken no samples yet.
-    pub fn new(sampler: Sampler) -> Meter {
-        Meter { sampler, sampling: Nanos::ZERO, samples: 0 }
+impl MeteredSampler {
+    /// Creates a sampler that has taken no samples yet.
+    pub fn new(sampler: Sampler) -> MeteredSampler {
+        MeteredSampler { sampler, sampling: Nanos::ZERO, samples: 0 }
     }
 
     /// Reads the groups of metrics that are due.

@@ -3,7 +3,7 @@
 
 use crate::config::MonitorConfig;
 use crate::history::{History, Observations};
-use crate::meter::Meter;
+use crate::meter::MeteredSampler;
 use crate::remote::{RemoteConfig, Stream};
 use crate::sampler::Sampler;
 use crate::schedule::{Intervals, Schedule};
@@ -29,7 +29,7 @@ impl Monitor {
     pub fn start(config: MonitorConfig) -> Result<Monitor, MonitorError> {
         let sampler = Sampler::open(&config)?;
         sampler.require_processes()?;
-        let meter = Meter::new(sampler);
+        let meter = MeteredSampler::new(sampler);
         let (ready, started) = channel();
         let monitor = Monitor::spawn(move |stopped| {
             // Sending fails only if `start` has already returned an error, because then nothing receives the result.
@@ -83,7 +83,7 @@ impl Monitor {
 
 /// The monitor's thread: takes samples at scheduled instants until it is stopped, and then a last sample.
 fn watch(
-    mut meter: Meter,
+    mut meter: MeteredSampler,
     intervals: Intervals,
     ready: &Sender<Result<(), MonitorError>>,
     stopped: &PipeReader,

@@ -19,12 +19,12 @@ pub struct GroupMetrics;
 /// Derives metrics from samples as they arrive. The period of each group begins at the last sample that contained it,
 /// so groups may be sampled at different times.
 #[derive(Clone, Debug, Default)]
-pub struct Tracker {
+pub struct MetricsTracker {
     netns: Option<u64>,
     last: PerGroup<LastSamples>,
 }
 
-/// Defines the type of each group's value in [`Tracker`]: the group's last sample.
+/// Defines the type of each group's value in [`MetricsTracker`]: the group's last sample.
 #[derive(Clone, Debug, Default)]
 struct LastSamples;
 
@@ -47,7 +47,7 @@ impl GroupValue for LastSamples {
 impl Rates {
     /// The metrics of the period from an earlier sample to a later sample.
     pub fn between(from: &Sample, to: &Sample) -> Rates {
-        let mut tracker = Tracker::default();
+        let mut tracker = MetricsTracker::default();
         tracker.advance(from);
         tracker.advance(to)
     }
@@ -88,7 +88,7 @@ impl Rates {
     }
 }
 
-impl Tracker {
+impl MetricsTracker {
     /// Derives the metrics of each group for the period from the group's previous sample to this sample.
     pub fn advance(&mut self, sample: &Sample) -> Rates {
         // Counters of two network namespaces cannot be compared.
@@ -178,7 +178,7 @@ mod tests {
         for skipped in [1, 3] {
             samples[skipped].groups.process = None;
         }
-        let mut tracker = Tracker::default();
+        let mut tracker = MetricsTracker::default();
         let lengths = samples.iter().map(|sample| {
             let rates = tracker.advance(sample);
             let seconds = |length: Nanos| length.0 / 1_000_000_000;
@@ -193,7 +193,7 @@ mod tests {
         let mut samples = samples_of_run(2);
         samples[2].groups.process = None;
         samples[2].suspended = Nanos::from_secs(60);
-        let mut tracker = Tracker::default();
+        let mut tracker = MetricsTracker::default();
         tracker.advance(&samples[0]);
         let mut current = tracker.advance(&samples[1]);
         current.update(tracker.advance(&samples[2]));
@@ -211,7 +211,7 @@ mod tests {
         for sample in &mut samples[2..] {
             sample.netns = Some(7);
         }
-        let mut tracker = Tracker::default();
+        let mut tracker = MetricsTracker::default();
         let rates: Vec<Rates> = samples.iter().map(|sample| tracker.advance(sample)).collect();
         assert!(rates[1].connections.is_some() && rates[2].connections.is_none() && rates[3].connections.is_some());
         assert!(rates[2].kernel.is_some() && rates[2].process.is_some());

@@ -6,7 +6,7 @@ use brimful_core::Nanos;
 /// Limits how often a search runs. The pause after a search is 400 times the CPU time of the search, so each kind of
 /// search uses at most 1/400 of one CPU. On a busy machine a search takes longer, but does not use more CPU time.
 #[derive(Debug, Default)]
-pub(crate) struct Search {
+pub(crate) struct SearchLimiter {
     /// The earliest time of the next search, by `CLOCK_MONOTONIC`.
     pub not_before: Nanos,
     rest: Nanos,
@@ -16,7 +16,7 @@ pub(crate) struct Search {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchStart(Nanos);
 
-impl Search {
+impl SearchLimiter {
     const PAUSE_FACTOR: u64 = 400;
 
     /// Whether the pause after the last search is over.
@@ -31,7 +31,7 @@ impl Search {
 
     /// Ends the search that began at `begun`, and begins the pause after it.
     pub fn end(&mut self, begun: SearchStart) {
-        self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(Search::PAUSE_FACTOR));
+        self.rest = Nanos((sys::thread_cpu() - begun.0).0.saturating_mul(SearchLimiter::PAUSE_FACTOR));
         self.not_before = sys::now() + self.rest;
     }
 

@@ -2,7 +2,7 @@
 
 use crate::group::Group;
 use crate::groups::ListedGroup;
-use crate::rates::{Rates, Tracker};
+use crate::rates::{MetricsTracker, Rates};
 use crate::sampler::Sample;
 use brimful_core::Nanos;
 use brimful_core::server::{Server, ServerInterval};
@@ -27,7 +27,7 @@ pub(crate) fn summarize(samples: &[Sample], epoch: Nanos, window: Option<(Nanos,
 /// The time series: an interval for each pair of consecutive samples. A group that is read less often than others
 /// appears only in the intervals that end with a sample of this group.
 fn intervals(samples: &[Sample], epoch: Nanos) -> Vec<ServerInterval> {
-    let mut tracker = Tracker::default();
+    let mut tracker = MetricsTracker::default();
     let Some((first, rest)) = samples.split_first() else { return Vec::new() };
     tracker.advance(first);
     let mut from = first.at;

@@ -127,7 +127,7 @@ fn probe_host(options: &RunOptions) -> Option<HostProbe> {
     // For a load of sessions, the memory of the measurement is freed afterwards. `host::probe` would keep 16 MiB, which
     // would be counted as memory that sessions need.
     let has_sessions = options.load.workload.sessions().is_some();
-    let probe = || if has_sessions { host::Prober::new().measure() } else { host::probe() };
+    let probe = || if has_sessions { host::SpeedProbe::new().measure() } else { host::probe() };
     let measure = || options.generator.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
     // The measurement runs on another thread, because it pins its thread to a CPU.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)

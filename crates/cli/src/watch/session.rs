@@ -3,17 +3,19 @@
 use super::options::WatchOptions;
 use brimful_core::Nanos;
 use brimful_core::server::{HostProbe, Server};
-use brimful_monitor::host::Prober;
-use brimful_monitor::{Finding, History, Meter, MonitorError, Rates, Sample, Sampler, Schedule, Tracker, bottleneck};
+use brimful_monitor::host::SpeedProbe;
+use brimful_monitor::{
+    Finding, History, MeteredSampler, MetricsTracker, MonitorError, Rates, Sample, Sampler, Schedule, bottleneck,
+};
 use brimful_os::clock;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 /// A running watch of a server, with its latest metrics.
 pub struct Session {
-    meter: Meter,
+    meter: MeteredSampler,
     schedule: Schedule,
-    tracker: Tracker,
+    tracker: MetricsTracker,
     history: History,
     /// The latest metrics of each group.
     current: Rates,
@@ -43,13 +45,13 @@ impl Session {
         if options.once {
             sampler.require_processes()?;
         }
-        // The speed of this host is measured only once, so the prober and its buffer are dropped.
-        let host_probe = Prober::new().measure();
+        // The speed of this host is measured only once, so the probe and its buffer are dropped.
+        let host_probe = SpeedProbe::new().measure();
         let began = clock::now();
         Ok(Session {
-            meter: Meter::new(sampler),
+            meter: MeteredSampler::new(sampler),
             schedule: Schedule::new(config.intervals, began),
-            tracker: Tracker::default(),
+            tracker: MetricsTracker::default(),
             history: History::default(),
             current: Rates::default(),
             began,

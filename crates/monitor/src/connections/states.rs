@@ -7,7 +7,7 @@
 use super::count::Counter;
 use super::gauges::GaugeWatch;
 use super::tally::Tally;
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use crate::sock_diag::SockDiag;
 use brimful_core::server::State;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct StatesWatch {
     /// The last count of all sockets, for the states that the eBPF program cannot count; `None` if the program is not
     /// used.
     counted: Option<Vec<Tally>>,
-    search: Search,
+    search: SearchLimiter,
     ports: usize,
 }
 
@@ -45,13 +45,13 @@ impl StatesWatch {
             true => GaugeWatch::open(ports, &mut counter, diag),
             false => Err("it is turned off".to_owned()),
         };
-        StatesWatch { counter, gauges, counted: None, search: Search::default(), ports: ports.len() }
+        StatesWatch { counter, gauges, counted: None, search: SearchLimiter::default(), ports: ports.len() }
     }
 
     /// Reads the connections of each port, in the order of the ports.
     pub fn read(&mut self, diag: &mut io::Result<SockDiag>) -> Vec<PortStates> {
         let count = self.search.is_due();
-        let begun = count.then(Search::begin);
+        let begun = count.then(SearchLimiter::begin);
         let ports = match &mut self.gauges {
             Ok(gauges) => {
                 if count {
@@ -82,7 +82,7 @@ impl StatesWatch {
 
     /// Makes the next reading count all sockets, even if they were counted recently.
     pub fn force_count(&mut self) {
-        self.search = Search::default();
+        self.search = SearchLimiter::default();
     }
 
     /// Whether accepted connections are counted separately for each port.

@@ -1,7 +1,7 @@
 //! Checks CPUs and clocks of this host: the number of cores, the clock source, the lateness of timers, steal, and the
 //! speed of a core.
 
-use super::probe::{BUFFER_MIB, Prober};
+use super::probe::{BUFFER_MIB, SpeedProbe};
 use super::{Finding, Fix, Status, judged, unknown};
 use crate::bottleneck::thresholds::UNSUITABLE_HOST_STEAL;
 use crate::kernel::stat::{CpuTicks, SystemStat};
@@ -29,7 +29,7 @@ pub(super) fn examine(root: &Path) -> Vec<Finding> {
     let timers = timers(median_lateness());
     std::thread::sleep(Duration::from_millis(300).saturating_sub((sys::now() - begun).into()));
     let steal = steal(before, cpu_ticks(root));
-    vec![cores(cpus::online().len()), clock, timers, steal, speed(Prober::new().measure())]
+    vec![cores(cpus::online().len()), clock, timers, steal, speed(SpeedProbe::new().measure())]
 }
 
 fn cores(count: usize) -> Finding {

@@ -18,13 +18,13 @@ const MEASURING_TIME: Nanos = Nanos(3_500_000);
 /// Measures the speed of the CPU that the calling thread runs on. The first call also builds the buffer, in about
 /// 20 ms. Later calls use the same buffer.
 pub fn probe() -> HostProbe {
-    static PROBER: OnceLock<Prober> = OnceLock::new();
-    PROBER.get_or_init(Prober::new).measure()
+    static SPEED_PROBE: OnceLock<SpeedProbe> = OnceLock::new();
+    SPEED_PROBE.get_or_init(SpeedProbe::new).measure()
 }
 
 /// Measures the speed of a CPU and of its memory, with a buffer of its own.
 #[derive(Debug)]
-pub struct Prober {
+pub struct SpeedProbe {
     /// The cache lines of the buffer. Each line contains the index of the next line, in one cycle through all lines.
     lines: Box<[Line]>,
 }
@@ -34,15 +34,15 @@ pub struct Prober {
 #[derive(Clone, Copy, Debug)]
 struct Line(u32);
 
-impl Default for Prober {
-    fn default() -> Prober {
-        Prober::new()
+impl Default for SpeedProbe {
+    fn default() -> SpeedProbe {
+        SpeedProbe::new()
     }
 }
 
-impl Prober {
+impl SpeedProbe {
     /// Creates a value for measurements, and fills its buffer.
-    pub fn new() -> Prober {
+    pub fn new() -> SpeedProbe {
         let count = (BUFFER_MIB << 20) / size_of::<Line>();
         let mut order: Vec<u32> = (0..count as u32).collect();
         let mut random = 1;
@@ -54,7 +54,7 @@ impl Prober {
         for (at, to) in order.iter().zip(order.iter().cycle().skip(1)) {
             lines[*at as usize] = Line(*to);
         }
-        Prober { lines }
+        SpeedProbe { lines }
     }
 
     /// Measures the speed of the CPU that the calling thread runs on. Time in which the thread does not run is not
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn it_takes_some_milliseconds_of_cpu_time() {
-        let prober = Prober::new();
+        let prober = SpeedProbe::new();
         let before = sys::thread_cpu();
         prober.measure();
         let taken = sys::thread_cpu() - before;
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_way_leads_through_all_of_the_buffer() {
-        let prober = Prober::new();
+        let prober = SpeedProbe::new();
         let mut at = 0;
         let mut steps = 0;
         while steps == 0 || at != 0 {

@@ -15,7 +15,7 @@ use super::io::IoTotals;
 use super::maps::{Mapping, effective_user, innermost_pid, shared};
 use super::{ModuleSample, ServerSample};
 use crate::MonitorError;
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,7 @@ pub struct ModuleWatch {
     has_searched: bool,
     /// Whether the last search found a process that this user may not inspect.
     closed: bool,
-    search: Search,
+    search: SearchLimiter,
 }
 
 /// A file of the Server Module that is read for each sample.
@@ -95,7 +95,7 @@ impl ModuleWatch {
             refused: BTreeMap::new(),
             has_searched: false,
             closed: false,
-            search: Search::default(),
+            search: SearchLimiter::default(),
         };
         for (index, path) in named.iter().enumerate() {
             let file = ModuleFile::open(path)
@@ -111,7 +111,7 @@ impl ModuleWatch {
         if !self.search.is_due() {
             return;
         }
-        let begun = Search::begin();
+        let begun = SearchLimiter::begin();
         // A worker that owned a slot before the search, and that the search does not find, has ended.
         let owners: Vec<Vec<u32>> =
             self.servers.iter().map(|server| server.file.owners().unwrap_or_default()).collect();
@@ -371,7 +371,7 @@ mod tests {
     }
 
     fn sample(watch: &mut ModuleWatch, pids: &[u32]) -> Vec<(u64, u64)> {
-        watch.search = Search::default();
+        watch.search = SearchLimiter::default();
         watch.search(pids);
         let servers = watch.read(&mut Vec::new()).servers;
         servers.iter().map(|server| (server.requests(), server.workers)).collect()

@@ -1,9 +1,9 @@
 //! I/O and CPU time of a server's processes: number of read calls, bytes read from disks, CPU time in user mode and in
 //! the kernel. Source: proc(5), /proc/PID/io, which only root and the process's own user may read, and /proc/PID/stat.
 //!
-//! Two files are read for each process, so the frequency of readings is limited by [`Search`]. Workers may come and go
-//! between two readings, like those of Apache's prefork MPM with a low `MaxConnectionsPerChild`. The kernel adds the
-//! counters of a process to those of its parent when the parent waits for it: CPU time to the fields `cutime` and
+//! Two files are read for each process, so the frequency of readings is limited by [`SearchLimiter`]. Workers may come
+//! and go between two readings, like those of Apache's prefork MPM with a low `MaxConnectionsPerChild`. The kernel adds
+//! the counters of a process to those of its parent when the parent waits for it: CPU time to the fields `cutime` and
 //! `cstime` of stat, I/O to the parent's own counters. So the counters of a process include all children that it has
 //! waited for, and a worker that was never read is counted with the main process. When a worker has ended that was read
 //! before, its last counters are subtracted, because the main process's counters now include them.
@@ -14,7 +14,7 @@
 
 use super::IoSample;
 use crate::procfs::{lines, number, pid_stat, words};
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use brimful_core::Nanos;
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ pub(super) struct IoTotals {
     /// Whether any process has been read so far. Counters of a process that joins later are counted from zero.
     begun: bool,
     latest: Option<IoSample>,
-    search: Search,
+    search: SearchLimiter,
 }
 
 const COUNTERS: usize = 4;
@@ -56,7 +56,7 @@ impl IoTotals {
     /// requests that the server has recorded. Returns `None` if the kernel does not provide the counters.
     pub fn read(&mut self, proc: &Path, pids: impl Iterator<Item = u32>, requests: u64) -> Option<IoSample> {
         if self.search.is_due() {
-            let search = Search::begin();
+            let search = SearchLimiter::begin();
             self.look(proc, pids, requests);
             self.search.end(search);
         }

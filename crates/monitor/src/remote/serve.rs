@@ -9,7 +9,7 @@ use super::protocol::{self, Answer, MAX_REQUEST_BYTES, Request};
 use super::tls::Acceptor;
 use super::token::{Nonce, PROTOCOL, Side};
 use super::{Identity, Token, stays_here};
-use crate::meter::Meter;
+use crate::meter::MeteredSampler;
 use crate::sampler::Sampler;
 use crate::schedule::{Intervals, Schedule};
 use crate::{MonitorConfig, MonitorError, affinity, sys};
@@ -173,7 +173,7 @@ fn authenticate(
 
 /// Answers the requests of one client, and takes samples for it.
 fn serve_client(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Result<(), LinkError> {
-    let mut sampling: Option<(Meter, Schedule)> = None;
+    let mut sampling: Option<(MeteredSampler, Schedule)> = None;
     let mut ended = false;
     loop {
         let until = match &sampling {
@@ -223,7 +223,7 @@ fn serve_client(link: &mut Link, peer: SocketAddr, state: &ServerState) -> Resul
 }
 
 /// Creates the sampler of one client. Must be called by the client's thread.
-fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorError> {
+fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<MeteredSampler, MonitorError> {
     if intervals.shortest().is_none() {
         let why = "none of the requested groups is watched here: enable one for `brimful watch --serve`";
         return Err(MonitorError::Unusable(why.to_owned()));
@@ -231,7 +231,7 @@ fn begin(watch: &MonitorConfig, intervals: Intervals) -> Result<Meter, MonitorEr
     watch.pin.map_or(Ok(()), affinity::pin_this_thread)?;
     let sampler = Sampler::open(&MonitorConfig { intervals, ..watch.clone() })?;
     sampler.require_processes()?;
-    Ok(Meter::new(sampler))
+    Ok(MeteredSampler::new(sampler))
 }
 
 /// Sends the client the reason why the connection ends.

@@ -1,5 +1,5 @@
 //! Reads processes from /proc. For every sample, the reader reads the `stat` of each process, whose descriptor stays
-//! open, and the CPU clock of the process. Threads are read only as often as [`Search`] allows.
+//! open, and the CPU clock of the process. Threads are read only as often as [`SearchLimiter`] allows.
 //!
 //! New processes are looked for when the kernel has started any process or thread since the last search. Children that
 //! a main thread has started are cheap to list. A scan of all processes also finds children of other threads, and
@@ -11,7 +11,7 @@ use super::selection::Selection;
 use crate::accounts::{Accounts, ProcessReading, Usage};
 use crate::procfs::{self, ProcFile, process_table, with_descendants};
 use crate::program::CpuTime;
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use crate::sys;
 use brimful_core::Nanos;
 use std::collections::{BTreeMap, HashMap};
@@ -32,10 +32,10 @@ pub(super) struct ProcReader {
     /// The time at which the reader last noticed that a process was started (`CLOCK_BOOTTIME`).
     started_at: Nanos,
     /// Rate limit of the scan of all processes.
-    pub scan: Search,
+    pub scan: SearchLimiter,
     /// Rate limit of the search for children of known processes.
-    pub children: Search,
-    threads: Search,
+    pub children: SearchLimiter,
+    threads: SearchLimiter,
     /// Whether this kernel reports run-queue waits and context switches of threads.
     scheduling: bool,
     units: Units,
@@ -88,9 +88,9 @@ impl ProcReader {
             forks: None,
             settled: false,
             started_at: Nanos::ZERO,
-            scan: Search::default(),
-            children: Search::default(),
-            threads: Search::default(),
+            scan: SearchLimiter::default(),
+            children: SearchLimiter::default(),
+            threads: SearchLimiter::default(),
             scheduling: false,
             units: Units::of_this_kernel(),
             buffer: Vec::new(),
@@ -127,7 +127,7 @@ impl ProcReader {
 
     /// Checks every process of the machine, and adds new processes of the programs to `accounts`.
     pub fn scan(&mut self, accounts: &mut Accounts, selection: &mut Selection) {
-        let begun = Search::begin();
+        let begun = SearchLimiter::begin();
         let tag = |pid, comm: &[u8]| accounts.program_of(pid).or_else(|| selection.selector_of(pid, comm, accounts));
         let table = process_table(&self.proc, tag);
         for (pid, program) in with_descendants(&table) {
@@ -180,7 +180,7 @@ impl ProcReader {
 
     /// Looks for new descendants of the processes in `accounts`, by the lists of the children of main threads.
     fn find_children(&mut self, accounts: &mut Accounts, selection: &Selection) {
-        let begun = Search::begin();
+        let begun = SearchLimiter::begin();
         let mut parents: Vec<u32> = accounts.pids().collect();
         while let Some(parent) = parents.pop() {
             let path = self.proc.join(format!("{parent}/task/{parent}/children"));
@@ -215,7 +215,7 @@ impl ProcReader {
     }
 
     fn read_threads(&mut self) {
-        let begun = Search::begin();
+        let begun = SearchLimiter::begin();
         for (pid, handle) in &mut self.handles {
             self.scheduling |= handle.read_threads(&self.proc.join(format!("{pid}/task")), &mut self.buffer);
         }

@@ -7,7 +7,7 @@ use super::selector::ProcessSelector;
 use super::users::{Listeners, Users, by_name_alone};
 use crate::accounts::Accounts;
 use crate::program::Membership;
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ struct Choice {
     holder: Option<Holder>,
     /// If the selector is a name, the users whose processes of this name are selected.
     users: Users,
-    search: Search,
+    search: SearchLimiter,
     /// The time at which to look for further processes of a port or cgroup.
     refresh_at: Nanos,
 }
@@ -66,7 +66,7 @@ impl Selection {
                 ProcessSelector::Name(_) | ProcessSelector::Pid(_) => None,
             },
             users: Users::default(),
-            search: Search::default(),
+            search: SearchLimiter::default(),
             refresh_at: Nanos::ZERO,
         };
         let has_names = selectors.iter().any(|selector| matches!(selector, ProcessSelector::Name(_)));
@@ -92,7 +92,7 @@ impl Selection {
                 continue;
             }
             choice.refresh_at = now + OWNER_REFRESH;
-            let begun = Search::begin();
+            let begun = SearchLimiter::begin();
             let mut pids = match holder {
                 Holder::Port(port) => port.new_owners(!alive, &self.netns),
                 Holder::Cgroup(cgroup) => cgroup.processes().into_iter().filter(|&pid| pid != own).collect(),

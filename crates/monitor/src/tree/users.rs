@@ -11,7 +11,7 @@
 use super::names::ProcessNames;
 use super::port::{OWNER_REFRESH, Port};
 use crate::procfs;
-use crate::search::Search;
+use crate::search::SearchLimiter;
 use crate::{NetNamespace, sys};
 use brimful_core::Nanos;
 use rustix::process::getuid;
@@ -30,7 +30,7 @@ const MAX_LISTED: usize = 5;
 #[derive(Debug)]
 pub(super) struct Listeners {
     ports: Vec<Port>,
-    search: Search,
+    search: SearchLimiter,
     refresh_at: Nanos,
 }
 
@@ -47,7 +47,7 @@ impl Listeners {
     /// Creates a list of the processes that listen on these ports. It is empty until the first look-up.
     pub fn new(ports: &[u16]) -> Listeners {
         let ports = ports.iter().map(|&number| Port::new(number)).collect();
-        Listeners { ports, search: Search::default(), refresh_at: Nanos::ZERO }
+        Listeners { ports, search: SearchLimiter::default(), refresh_at: Nanos::ZERO }
     }
 
     /// Looks up the listening processes, if a look-up is due or if `now` is true. Returns true if they were looked up.
@@ -56,7 +56,7 @@ impl Listeners {
             return false;
         }
         self.refresh_at = sys::now() + OWNER_REFRESH;
-        let begun = Search::begin();
+        let begun = SearchLimiter::begin();
         for port in &mut self.ports {
             let is_there = |pid: &u32| proc.join(pid.to_string()).exists();
             let gone = port.owner_pids.is_empty() || !port.owner_pids.iter().all(is_there);

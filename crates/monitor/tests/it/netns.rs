@@ -2,7 +2,9 @@
 //! tests fail and say so.
 
 use super::{Shell, begin_connect, copy_of_sleep, drops_of, listener, listener_of, wait_for};
-use brimful_monitor::{MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample, Tracker};
+use brimful_monitor::{
+    MetricsTracker, MonitorConfig, NetNamespace, ProcessSelector, Rates, Sample, Sampler, TcpSample,
+};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, capabilities, move_into_link_name_space, set_capabilities};
 use std::fs::File;
 use std::net::{SocketAddr, TcpStream};
@@ -209,7 +211,7 @@ fn a_server_that_is_started_anew_elsewhere_is_followed() {
     let config =
         MonitorConfig { processes: vec![ProcessSelector::Name(name)], ports: vec![1], ..MonitorConfig::default() };
     let mut sampler = Sampler::open(&config).unwrap();
-    let mut tracker = Tracker::default();
+    let mut tracker = MetricsTracker::default();
     let here = sampler.sample();
     assert!(interfaces(&here).len() > 1, "this host has no interface but lo: {:?}", interfaces(&here));
     tracker.advance(&here);
