@@ -249,7 +249,7 @@ fn config(processes: &[ProcessSelector], ports: &[u16], groups: &[GroupName], eb
 
 /// Number of threads of the first watched program.
 fn threads(sample: &Sample) -> Option<u64> {
-    let programs = Rates::between(sample, sample).process?.figures.process;
+    let programs = Rates::between(sample, sample).process?.metrics.process;
     programs.first()?.threads
 }
 
