@@ -1,5 +1,10 @@
 //! Tests the properties of collectors (the statistics of a run) in random runs: no call is lost, and the division of a
-//! run into shards makes no difference.
+//! run into shards makes no difference. The other files test comparisons and histories of runs.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod compared_runs;
+mod comparing;
+mod histories;
 
 use brimful_core::account::{PackedAccount, PackedInterval, PackedTimes};
 use brimful_core::record::{Interval, Record, ShardOrigin};
