@@ -15,17 +15,18 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-/// A generator: two calls at a time, every 20 ms, like a browser that fetches a page and its style sheet.
+/// A workload of pairs of simultaneous calls, one pair every 20 ms, like a browser that fetches a page and its style
+/// sheet.
 struct Pairs {
-    /// Number of calls that have begun.
+    /// Number of calls that this workload has begun.
     begun: u64,
     pairs: u64,
 }
 
 impl Workload for Pairs {
     fn next(&mut self, now: Nanos, _in_flight: usize) -> NextCall {
-        // `due` depends only on the schedule. If the engine sends the call late, the latency is still measured from
-        // `due`.
+        // The due time comes from the schedule, not from the clock: if the engine sends the call late, the latency
+        // still counts from the due time.
         let due = Nanos::from_millis(20 * (self.begun / 2));
         if self.begun == 2 * self.pairs {
             NextCall::Done
@@ -38,7 +39,7 @@ impl Workload for Pairs {
     }
 }
 
-/// A collector: the number of completed calls, and the slowest of them.
+/// An observer that keeps the number of completed calls and the highest latency.
 #[derive(Default)]
 struct Slowest {
     completed: u64,
@@ -46,7 +47,7 @@ struct Slowest {
 }
 
 impl Observer for Slowest {
-    /// This collector keeps no data about a call between the events of the call.
+    /// This observer keeps no data for an individual call.
     type PerCall = ();
 
     fn on(&mut self, (): &mut (), event: &Event) {
@@ -68,7 +69,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Makes this many pairs of calls to the server at this address, and returns the collector.
+/// Sends this many pairs of calls to the server at this address, and returns the observer with its results.
 fn measure(address: SocketAddr, pairs: u64) -> Result<Slowest, Box<dyn std::error::Error>> {
     let settings = RequestSettings {
         authority: address.to_string(),
@@ -90,13 +91,12 @@ fn measure(address: SocketAddr, pairs: u64) -> Result<Slowest, Box<dyn std::erro
         start: Nanos::ZERO,
         cpus: Vec::new(),
     };
-    // One shard, which is one thread. A second shard would be a second element: a workload, its requests and an
-    // observer.
+    // One shard, that is, one thread of the load generator. Each element has a workload, its requests and an observer.
     let shards = vec![(Pairs { begun: 0, pairs }, &requests, Slowest::default())];
     Ok(run(&config, shards, &AtomicBool::new(false))?.observer)
 }
 
-/// A server that answers each connection's request and closes the connection.
+/// Starts a server that answers one request per connection and then closes the connection. Returns its address.
 fn serve() -> std::io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -30,6 +30,7 @@ impl Address {
         }
     }
 
+    /// The address family: IPv4, IPv6 or Unix.
     pub(crate) fn family(&self) -> AddressFamily {
         match self {
             Address::Tcp(SocketAddr::V4(_)) => AddressFamily::INET,
@@ -46,8 +47,8 @@ impl Address {
         }
     }
 
-    /// The error to report for a failed connection attempt. If the accept queue of a Unix socket is full, the kernel
-    /// reports `EAGAIN`. The kernel never signals that the queue has room again, so the attempt counts as refused.
+    /// Replaces `EAGAIN` by `ECONNREFUSED` for a Unix socket. The kernel reports `EAGAIN` if the server's accept queue
+    /// is full, and never signals that the queue has room again.
     pub(crate) fn failure(&self, errno: Errno) -> Errno {
         match self {
             Address::Unix(_) if errno == Errno::AGAIN => Errno::CONNREFUSED,

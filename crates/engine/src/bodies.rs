@@ -15,58 +15,58 @@ use brimful_core::Nanos;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// A body is sent this long after its head even if the server has not requested it: the server may not support
-/// `Expect: 100-continue`.
+/// Time after which a body is sent although the server has not requested it with `100 Continue`. The server may not
+/// support `Expect: 100-continue`.
 const CONTINUE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
-/// The bodies of a shard that have not been sent completely.
+/// The request bodies of one shard that have not been sent completely.
 #[derive(Debug)]
 pub struct UnsentBodies<'a> {
     /// The bodies of HTTP/1 calls, indexed by the slot of their connection.
     by_slot: HashMap<u32, Body<'a>>,
-    /// The deadlines of bodies that wait for the server to request them.
+    /// Times at which bodies are sent although the server has not requested them with `100 Continue`.
     continues: Deadlines,
     /// Calls whose bodies could not be read.
     unreadable: Vec<TimerKey>,
-    /// The error that occurred when the first of the unreadable bodies was read.
+    /// The error of the first body that could not be read.
     error: Option<EngineError>,
 }
 
 #[derive(Debug)]
 struct Body<'a> {
     rest: UnsentBody<'a>,
-    /// Stamp of the call that the body belongs to; see [`Call::stamp`](crate::call::Call::stamp).
+    /// The [`Call::stamp`](crate::call::Call::stamp) of the body's call.
     stamp: u32,
-    /// Whether the body waits for the server to request it.
+    /// Whether the body is held back until the server sends `100 Continue`.
     waits: bool,
 }
 
-/// The part of a body that has not been sent.
+/// The part of a request body that has not been sent yet.
 #[derive(Debug)]
 pub enum UnsentBody<'a> {
     Bytes(Cow<'a, [u8]>),
     File { file: &'a BodyFile, offset: u64 },
 }
 
-/// The next part of a body to send.
+/// The next bytes of a request body to send.
 #[derive(Debug)]
 pub struct BodyChunk<'a> {
     /// The bytes to send.
     pub bytes: Cow<'a, [u8]>,
-    /// Whether this is the last part of the body.
+    /// Whether the body ends with these bytes.
     pub is_last: bool,
     /// Whether the bytes were read from a file.
     pub is_from_file: bool,
 }
 
 impl<'a> UnsentBodies<'a> {
-    /// Creates an empty set of bodies.
+    /// Creates an empty collection of unsent bodies.
     pub fn new() -> UnsentBodies<'a> {
         let continues = Deadlines::new(CONTINUE_TIMEOUT);
         UnsentBodies { by_slot: HashMap::new(), continues, unreadable: Vec::new(), error: None }
     }
 
-    /// HTTP/1: adds a body that is sent after its head. No other call is under way on the connection.
+    /// HTTP/1: adds a body that is sent after its head. The connection must carry no other call.
     pub fn insert(&mut self, call: TimerKey, rest: UnsentBody<'a>, waits: bool) {
         self.by_slot.insert(call.slot, Body { rest, stamp: call.stamp, waits });
     }
@@ -76,19 +76,19 @@ impl<'a> UnsentBodies<'a> {
         self.continues.arm(now, call);
     }
 
-    /// HTTP/1: allows the body on this connection to be sent. Returns whether the body was waiting for the server's
-    /// request.
+    /// HTTP/1: allows the body on the connection in this slot to be sent. Returns whether the body was waiting for `100
+    /// Continue`.
     pub fn release(&mut self, slot: u32) -> bool {
         self.by_slot.get_mut(&slot).is_some_and(|body| std::mem::take(&mut body.waits))
     }
 
-    /// Drops the body of a connection or call that ends. Returns whether part of the body had not been sent.
+    /// Drops the body of an ended connection or call. Returns whether part of the body had not been sent.
     #[inline]
     pub fn forget(&mut self, slot: u32) -> bool {
         !self.by_slot.is_empty() && self.by_slot.remove(&slot).is_some()
     }
 
-    /// The earliest time at which a waiting body is sent although the server has not requested it.
+    /// The earliest time at which a body is sent although the server has not requested it.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.continues.next_deadline()
     }
@@ -110,7 +110,8 @@ impl<'a> UnsentBodies<'a> {
         self.error.take()
     }
 
-    /// HTTP/1: the next piece of the body on this connection; `None` if the body waits or cannot be read.
+    /// HTTP/1: the next bytes of the body on the connection in this slot. Returns `None` if the body waits for `100
+    /// Continue` or cannot be read.
     pub fn next_chunk(&mut self, slot: u32) -> Option<BodyChunk<'a>> {
         if self.by_slot.get(&slot).is_none_or(|body| body.waits) {
             return None;
@@ -136,7 +137,7 @@ impl<'a> UnsentBodies<'a> {
         }
     }
 
-    /// Removes and returns a call whose body the server has not requested in time.
+    /// Removes and returns a call whose wait for `100 Continue` has timed out.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<TimerKey> {
         self.continues.next_deadline()?;
         let by_slot = &self.by_slot;
@@ -174,7 +175,7 @@ mod tests {
         }
         assert_eq!(taken, content);
         assert!(bodies.by_slot.is_empty() && bodies.error.is_none());
-        // The file is truncated during the run: the next piece cannot be read, and the error says why.
+        // The file becomes shorter during the run, so the next bytes cannot be read. Expects an error that says so.
         bodies.insert(CALL, UnsentBody::File { file: &file, offset: PIECE_BYTES as u64 }, false);
         std::fs::write(&path, b"short").unwrap();
         assert!(bodies.next_chunk(7).is_none() && bodies.by_slot.is_empty());

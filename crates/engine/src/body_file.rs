@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex};
 
 /// Maximum number of bytes read from a file at once.
 pub(crate) const PIECE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes that are kept in memory for a file without a size, such as a pipe.
+/// Maximum number of bytes kept in memory for the content of a pipe or another file without a size.
 const MAX_PIPED_BYTES: u64 = 1 << 30;
 /// The name of standard input on command lines.
 const STDIN: &str = "-";
 /// The path of standard input in the file system.
 const STDIN_FILE: &str = "/dev/stdin";
 
-/// A file whose content is sent as a request body. A regular file is read again for each request, mostly from the
-/// kernel's cache. The content of a file that can be read only once, such as a pipe, is kept in memory.
+/// A file whose content is sent as a request body. A regular file is read again for each request, usually from the
+/// kernel's page cache. The content of a pipe is kept in memory, because it can be read only once.
 #[derive(Debug)]
 pub struct BodyFile {
     content: Content,
@@ -35,7 +35,8 @@ enum Content {
 }
 
 impl BodyFile {
-    /// Opens a file; `-` is standard input. The file's size at this time is the length that requests announce.
+    /// Opens a file; `-` is standard input. The file's size at this time is sent as the `Content-Length` of each
+    /// request.
     ///
     /// # Errors
     /// [`EngineError::BodyFile`] if the file cannot be read, is a directory, or is a pipe with more than 1 GiB.
@@ -45,7 +46,7 @@ impl BodyFile {
         }
         let failed = |error: io::Error| unreadable(path, &error.to_string());
         let is_stdin = path == Path::new(STDIN) || path == Path::new(STDIN_FILE);
-        // Standard input may be a socket, which cannot be opened by name. So its descriptor is duplicated.
+        // Standard input may be a socket, which cannot be opened by its path. Duplicating its descriptor always works.
         let file = match is_stdin {
             true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
             false => File::open(path),
@@ -71,7 +72,7 @@ impl BodyFile {
         self.bytes
     }
 
-    /// Reads the content from `offset` on: at most `max_bytes`, and at most [`PIECE_BYTES`].
+    /// Reads at most `max_bytes` and at most [`PIECE_BYTES`] from `offset` on.
     pub(crate) fn read_piece(&self, offset: u64, max_bytes: usize) -> Result<Vec<u8>, EngineError> {
         let length = self.bytes.saturating_sub(offset).min(max_bytes.min(PIECE_BYTES) as u64) as usize;
         let file = match &self.content {
@@ -90,9 +91,9 @@ impl BodyFile {
     }
 }
 
-/// The content of a file that can be read only once, such as a pipe. A command may open the same file several times, so
-/// the first call reads `file` and keeps the content, and later calls with this path return it. Returns `None` if
-/// nothing is kept and there is no `file`.
+/// The content of a pipe or another file that can be read only once. The first call with this path reads `file` and
+/// keeps the content; later calls return the kept content, because a command may open the same file several times.
+/// Returns `None` if no content is kept and `file` is `None`.
 fn read_once(path: &Path, file: Option<File>) -> Result<Option<Arc<[u8]>>, EngineError> {
     static CONTENTS: Mutex<BTreeMap<PathBuf, Arc<[u8]>>> = Mutex::new(BTreeMap::new());
     let key = if path == Path::new(STDIN_FILE) { Path::new(STDIN) } else { path };

@@ -14,9 +14,9 @@ use crate::expected::Digest;
 use crate::{ConnectionPolicy, Redirect};
 use brimful_core::{CallSpec, End, Nanos, OptionalNanos};
 
-/// Maximum number of times that one call is sent again after its stream was refused.
+/// Maximum number of times that a call is sent again after the server refused its stream.
 const MAX_REFUSALS: u8 = 3;
-/// Maximum number of times that one call is sent again after its connection was closed.
+/// Maximum number of times that a call is sent again after its connection was closed.
 const MAX_CLOSES: u8 = 2;
 
 /// A call under way, with the data that the observer keeps for the call.
@@ -28,40 +28,41 @@ pub struct Call<P> {
     pub due: Nanos,
     /// The data that the observer keeps for the call until it ends.
     pub observer_data: P,
-    /// A number that identifies the call among the calls of its connection; see [`Connection::is_awaiting_response`].
+    /// A number that distinguishes the call from all other calls of its connection; see
+    /// [`Connection::is_awaiting_response`].
     ///
     /// [`Connection::is_awaiting_response`]: crate::connection::Connection::is_awaiting_response
     pub stamp: u32,
     /// Whether the connection ends after this call.
     pub is_last: bool,
-    /// Time at which the request was handed to the sockets; unset before that.
+    /// Time at which the request was passed to the I/O layer; unset before that.
     pub sent_at: OptionalNanos,
-    /// Length of the request in bytes; known once the request was handed to the sockets.
+    /// Length of the request in bytes; zero until the request is sent.
     pub request_bytes: usize,
-    /// Whether the request's method is HEAD; known once the request was handed to the sockets.
+    /// Whether the request's method is HEAD; false until the request is sent.
     pub is_head: bool,
     /// The time at which the first byte of the response was read.
     pub first_byte_at: OptionalNanos,
-    /// Number of bytes of the response that were read.
+    /// Number of response bytes read so far.
     pub response_bytes: u64,
-    /// Digest of the response's content so far, if the workload expects a certain digest.
+    /// Digest of the response's content so far; `None` if the workload does not check the content.
     pub digest: Option<Box<Digest>>,
     /// The redirect in the response, and whether it is followed. `None` unless the run follows redirects.
     pub redirect: Option<Box<Redirect>>,
-    /// Earlier attempts to send the call.
+    /// Number and effects of the earlier attempts to send this call.
     pub earlier: EarlierAttempts,
 }
 
-/// Earlier attempts to send a call.
+/// Number and effects of the earlier attempts to send a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EarlierAttempts {
     /// Number of earlier attempts.
     pub attempts: u8,
-    /// Whether the call was moved to another connection, because its first connection had no free stream.
+    /// Whether the call was moved to another connection, because its first connection had no free HTTP/2 stream.
     pub was_moved: bool,
     /// Whether the call must be sent on a new connection.
     pub needs_new_connection: bool,
-    /// Number of bytes of the request that earlier attempts sent.
+    /// Number of request bytes sent by earlier attempts.
     pub bytes_sent: u64,
 }
 
@@ -86,12 +87,12 @@ impl<P> Call<P> {
         }
     }
 
-    /// Whether to send the call again after its connection has ended. `end` is the outcome of this attempt.
+    /// Whether to send the call again after its connection has closed. `end` is the outcome of the latest attempt.
     pub fn may_retry_after_close(&self, end: End, policy: &ConnectionPolicy) -> bool {
         policy.retry_closed && self.earlier.attempts < MAX_CLOSES && matches!(end, End::ClosedOnReuse { .. })
     }
 
-    /// Whether to send a call again that the server did not process.
+    /// Whether to send a call again although the server refused its stream. The server has not processed such a call.
     pub fn may_retry_unprocessed(&self, policy: &ConnectionPolicy) -> bool {
         policy.retry_refused && self.earlier.attempts < MAX_REFUSALS
     }

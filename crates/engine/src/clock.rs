@@ -5,30 +5,30 @@ use brimful_os::clock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The run's clock. Before the start it reads zero.
+/// The run's clock. It reads zero until the run starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch_ns: u64,
 }
 
 impl Clock {
-    /// A clock whose zero is `delay` from now.
+    /// Creates a clock that starts `delay` from now.
     pub fn starting_in(delay: Nanos) -> Clock {
         Clock { epoch_ns: clock::now().0 + delay.0 }
     }
 
-    /// A clock whose zero is the time `epoch` of `CLOCK_MONOTONIC`, or `delay` from now if that is later.
+    /// Creates a clock that starts at the time `epoch` of `CLOCK_MONOTONIC`, or `delay` from now if that is later.
     pub(crate) fn starting_at(epoch: Nanos, delay: Nanos) -> Clock {
         Clock { epoch_ns: epoch.0.max(clock::now().0 + delay.0) }
     }
 
-    /// Time since the start.
+    /// Time since the start of the run; zero before the start.
     #[inline]
     pub fn now(self) -> Nanos {
         Nanos(clock::now().0.saturating_sub(self.epoch_ns))
     }
 
-    /// Sleeps until shortly before the start, then spins. Returns early once `stop` is set.
+    /// Sleeps until 200 µs before the start, then spins for precision. Returns early once `stop` is set.
     pub(crate) fn wait_for_start(self, stop: &AtomicBool) {
         const SPIN: Duration = Duration::from_micros(200);
         const STOP_CHECK: Duration = Duration::from_millis(50);
@@ -43,7 +43,7 @@ impl Clock {
         }
     }
 
-    /// The start, in nanoseconds of `CLOCK_MONOTONIC`.
+    /// The time of the start, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn epoch_ns(self) -> u64 {
         self.epoch_ns
     }

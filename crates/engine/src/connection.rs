@@ -6,7 +6,7 @@ use brimful_core::{Nanos, SessionId};
 use brimful_http::Protocol;
 use std::collections::VecDeque;
 
-/// The phase of a connection's life.
+/// The state of a connection between its first attempt and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The connection is not established yet.
@@ -15,53 +15,53 @@ pub enum Phase {
     Securing,
     /// The connection can be used. Either calls are under way on it, or it is idle.
     Open,
-    /// The server is expected to close the connection, and has not done so yet.
+    /// The server is expected to close the connection, but has not done so yet.
     Closing,
 }
 
 /// One connection.
 #[derive(Debug)]
 pub struct Connection<P> {
-    /// The phase of the connection's life.
+    /// The state of the connection.
     pub phase: Phase,
     /// The session that the connection belongs to, if any. The connection carries only calls of that session.
     pub session: Option<SessionId>,
-    /// A number that identifies the current attempt, handshake or close. Timers that were started with another stamp
-    /// are void.
+    /// A number that identifies the current connection attempt, handshake or close. Timers that were started for an
+    /// earlier one carry another number and are ignored.
     pub stamp: u32,
     /// Number of calls begun on the connection.
     pub calls_begun: u64,
     /// Number of complete responses received on the connection.
     pub responses: u32,
-    /// Calls under way, the oldest first: responses come in the order of the requests. With HTTP/2, only the calls that
-    /// wait for a stream.
+    /// Calls under way, the oldest first, which is the order of the responses. With HTTP/2, only the calls that wait
+    /// for a free stream.
     pub calls: VecDeque<Call<P>>,
-    /// The protocol's state. With HTTP/2, it holds the calls that have a stream.
+    /// State of HTTP/1 or HTTP/2. With HTTP/2, it contains the calls that have a stream.
     pub protocol: Protocol<Call<P>>,
     /// With HTTP/2: the time at which bytes were last received.
     pub last_received_at: Nanos,
-    /// Whether the connection carries no further call.
+    /// Whether no further call may begin on the connection.
     pub is_spent: bool,
-    /// Whether the connection was opened before the run, not for a particular call.
+    /// Whether the connection was opened before the run began.
     pub opened_before_run: bool,
-    /// The time at which the connection attempt began.
+    /// The time at which the current connection attempt began.
     pub attempted_at: Nanos,
-    /// Index of the connection's source address.
+    /// Index of the source address in the run's list.
     pub source: usize,
-    /// Index of the server address that the connection goes to.
+    /// Index of the server's address in the run's list.
     pub address: u16,
-    /// Number of attempts to establish this connection so far; each attempt uses another source address.
+    /// Number of attempts to establish this connection so far. Each attempt uses another source address.
     pub attempts: usize,
-    /// The list of available connections that contains this connection, and its index in that list.
+    /// The list of available connections that contains this connection, and the position in that list.
     pub listed: Option<(Availability, u32)>,
 }
 
-/// Whether a connection that has room for a call already carries calls.
+/// Whether a connection with room for another call is idle or in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// Open and without a call.
+    /// Open, with no call under way.
     Idle,
-    /// Carries calls, and has room for more.
+    /// Has calls under way, and room for more.
     Shared,
 }
 
@@ -89,7 +89,7 @@ impl<P> Connection<P> {
         }
     }
 
-    /// Returns this connection with HTTP/2 state if `http2` is set, otherwise unchanged.
+    /// Returns this connection with the state of HTTP/2 instead of HTTP/1 if `http2` is set.
     pub fn with_protocol(self, http2: bool) -> Connection<P> {
         if http2 { Connection { protocol: Protocol::new(true), ..self } } else { self }
     }
@@ -99,20 +99,19 @@ impl<P> Connection<P> {
         self.calls.len() + self.protocol.http2().map_or(0, |http2| http2.streams())
     }
 
-    /// Whether a call would reuse the connection: it carried calls before, or was opened before the run.
+    /// Whether the next call would reuse the connection: it has received a response, or was opened before the run.
     pub fn is_reused(&self) -> bool {
         self.opened_before_run || self.responses > 0
     }
 
-    /// Whether the last call that this connection may carry has begun. `lifetime` is the maximum number of calls of a
-    /// connection.
+    /// Whether the connection accepts no further call. `lifetime` is the maximum number of calls per connection.
     pub fn has_begun_last_call(&self, lifetime: u64) -> bool {
         self.is_spent
             || self.calls_begun >= lifetime
             || self.protocol.http2().is_some_and(|http2| http2.refuses_new_streams())
     }
 
-    /// Whether the call that this timer was started for is under way.
+    /// Whether the call that this timer was started for is still under way.
     #[inline]
     pub fn is_call_under_way(&self, key: TimerKey) -> bool {
         if key.stream == 0 {
@@ -124,7 +123,8 @@ impl<P> Connection<P> {
         }
     }
 
-    /// Whether a call with this stamp is in the queue. Stamps grow along the queue, and may wrap around.
+    /// Whether a call with this stamp is in the queue. Stamps increase from the front of the queue to its end, apart
+    /// from a wrap-around.
     #[inline]
     pub fn is_awaiting_response(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {

@@ -20,21 +20,21 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// Slots of available connections that belong to no session, one list per [`Availability`]. The slot added latest
-    /// is last.
+    /// Slots of connections that have room for a call and belong to no session. There is one list per [`Availability`],
+    /// and each list ends with the connection added last.
     available: [Vec<u32>; 2],
-    /// Number of times that [`Connections::available_in_turn`] was called so far.
+    /// Number of calls of [`Connections::available_in_turn`] so far.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,
     /// HTTP/2: the number of streams that the server allowed in its latest announcement.
     streams_allowed: Option<u32>,
     open: OpenCount,
-    /// Number of stamps used so far; it wraps around at 2³². A stamp identifies a call or an attempt.
+    /// Number of stamps assigned so far; it wraps around at 2³². A stamp identifies a call or a connection attempt.
     stamps: u32,
 }
 
-/// Limits of every connection.
+/// Limits on the calls of each connection.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     /// Maximum number of calls under way on a connection at once.
@@ -43,25 +43,25 @@ struct Limits {
     lifetime: u64,
 }
 
-/// Counts the sockets of the connections and of the connection attempts.
+/// The number of open sockets, those of connection attempts included, and the highest number so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct OpenCount {
     now: u64,
     /// Highest number of sockets that were open at once.
     max: u64,
-    /// Number of attempts that failed since the latest wait because no socket could be opened for them.
+    /// Number of connection attempts since the latest wait for events that failed because this host could not open a
+    /// socket.
     without_socket: u64,
-    /// Number of consecutive waits after which it was unknown whether every connection attempt had a socket or had
-    /// failed.
+    /// Number of consecutive waits for events after which the kernel may not have begun all connection attempts.
     turns_unknown: u32,
 }
 
 impl OpenCount {
     /// Updates the maximum after a wait for events. `open` is the number of connections and attempts before these
-    /// events were handled. `known` is false if the kernel may not have begun some of the attempts, so that they have
-    /// no sockets yet.
+    /// events were handled. `known` is false if the kernel may not have begun some of the attempts, which then have no
+    /// sockets.
     fn update_max(&mut self, open: u64, known: bool) {
-        /// Number of waits after which every attempt requested before them has a socket or has failed.
+        /// After this many waits, the kernel has begun every attempt that was requested before them.
         const TURNS_UNTIL_KNOWN: u32 = 64;
         let open = open.saturating_sub(std::mem::take(&mut self.without_socket));
         self.turns_unknown = if known { 0 } else { self.turns_unknown + 1 };
@@ -72,11 +72,10 @@ impl OpenCount {
 }
 
 impl Limits {
-    /// Whether a connection is idle or shared; `None` if it has no room for a call.
+    /// Whether a connection is idle or shared; `None` if it has no room for another call.
     fn availability<P>(self, connection: &Connection<P>) -> Option<Availability> {
         let calls = connection.calls_in_flight();
-        // Until the server has announced how many streams it allows, up to `self.depth` calls may wait on the
-        // connection.
+        // Before the server has announced its limit on streams, up to `self.depth` calls may wait on the connection.
         let streams = connection.protocol.http2().and_then(|http2| http2.assumed_max_streams());
         let depth = streams.map_or(self.depth, |streams| self.depth.min(streams as usize));
         match connection.phase {
@@ -89,8 +88,7 @@ impl Limits {
 }
 
 impl<P> Connections<P> {
-    /// Creates an empty set of connections. Each connection may carry `depth` calls at once and `lifetime` calls in
-    /// all.
+    /// Creates an empty collection. Each connection may carry `depth` calls at once and `lifetime` calls in total.
     pub fn new(depth: usize, lifetime: u64) -> Connections<P> {
         Connections {
             slots: Vec::new(),
@@ -105,7 +103,7 @@ impl<P> Connections<P> {
         }
     }
 
-    /// A stamp that no other call or attempt has.
+    /// Returns a stamp that no other call or connection attempt has.
     #[inline]
     pub fn next_stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
@@ -136,7 +134,7 @@ impl<P> Connections<P> {
         self.token(slot)
     }
 
-    /// HTTP/2: notes the number of streams that the server allows, if it was announced on the connection in this slot.
+    /// HTTP/2: records how many streams the server allows, if it has announced this on the connection in this slot.
     pub fn note_streams_allowed(&mut self, slot: u32) {
         let http2 = self.get(slot).and_then(|connection| connection.protocol.http2());
         self.streams_allowed = http2.and_then(|http2| http2.max_streams()).or(self.streams_allowed);
@@ -148,20 +146,20 @@ impl<P> Connections<P> {
         self.open.now
     }
 
-    /// Highest number of sockets that were open at once, including those of connection attempts.
+    /// Highest number of sockets that were open at once, those of connection attempts included.
     pub fn max_open(&self) -> u64 {
         self.open.max
     }
 
-    /// Notes that a connection attempt failed because this host could not open a socket. The caller is about to remove
-    /// the attempt.
+    /// Counts a connection attempt that failed because this host could not open a socket. The caller removes the
+    /// attempt directly after this.
     pub fn note_socket_shortage(&mut self) {
         self.open.without_socket += 1;
     }
 
     /// Updates the highest number of open sockets after a wait for events. `open` is the number of connections and
     /// attempts before these events were handled. `known` is false if the kernel may not have begun some of the
-    /// attempts, so that they have no sockets yet.
+    /// attempts, which then have no sockets.
     pub fn update_max_open(&mut self, open: u64, known: bool) {
         self.open.update_max(open, known);
     }
@@ -182,15 +180,15 @@ impl<P> Connections<P> {
         self.slots.get(slot as usize)?.connection.as_ref()
     }
 
-    /// The connection in a slot, if any, to be modified.
+    /// The connection in a slot, if any, for modification.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Connection<P>> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
 
-    /// Returns the slot of a connection with room for a call that belongs to no session. Prefers the idle connection
-    /// that was used last: its state is most likely in the CPU's caches, and older idle connections can time out. If no
-    /// connection is idle, chooses one that already carries calls. If the caller assigns the call to the connection, it
-    /// must then call [`Connections::update_availability`].
+    /// Returns the slot of a connection that has room for a call and belongs to no session. Prefers the idle connection
+    /// that was used last: its state is most likely in the CPU's caches, and the server may close connections that are
+    /// idle for longer. If no connection is idle, returns one that already carries calls. A caller that assigns the
+    /// call to the connection must then call [`Connections::update_availability`].
     #[inline]
     pub fn available(&self) -> Option<u32> {
         self.available.iter().find_map(|list| list.last()).copied()
@@ -213,13 +211,13 @@ impl<P> Connections<P> {
         sessions.available(session, availability)
     }
 
-    /// Whether a connection may have room for another call. This is always true while there are sessions: they have
-    /// their own connections, and it is unknown which session calls next.
+    /// Whether a connection may have room for another call. Always true while there are sessions: each has its own
+    /// connections, and it is unknown which session sends the next call.
     pub fn may_have_room(&self) -> bool {
         !self.sessions.is_empty() || self.available().is_some()
     }
 
-    /// Whether the connection in this slot has carried its last call.
+    /// Whether the last call of the connection in this slot has ended.
     pub fn is_finished(&self, slot: u32) -> bool {
         self.get(slot).is_some_and(|connection| {
             connection.calls_in_flight() == 0 && connection.has_begun_last_call(self.limits.lifetime)
@@ -286,12 +284,12 @@ impl<P> Connections<P> {
         self.sessions.slots(session)
     }
 
-    /// Notes whether the server keeps this session's connections open after the first response.
+    /// Records whether the server keeps this session's connections open after the first response.
     pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
         self.sessions.note_keep_alive(session, keep_alive);
     }
 
-    /// Notes that the connection in this slot is established.
+    /// Records that the connection in this slot is established.
     pub fn note_established(&mut self, slot: u32) {
         if let Some(session) = self.get(slot).and_then(|connection| connection.session) {
             self.sessions.note_established(session);
@@ -309,8 +307,8 @@ impl<P> Connections<P> {
         self.sessions.end(session)
     }
 
-    /// Makes the empty call queue of a session's idle connection available to other connections, because thousands of
-    /// sessions may be in long think times.
+    /// Makes the empty call queue of an idle connection of a session available to other connections. This saves memory,
+    /// because thousands of sessions may be in long think times.
     pub fn release_queue(&mut self, slot: u32) {
         if let Some(connection) = self.slots.get_mut(slot as usize).and_then(|slot| slot.connection.as_mut()) {
             self.sessions.recycle_queue(std::mem::take(&mut connection.calls));
@@ -322,8 +320,7 @@ impl<P> Connections<P> {
         self.sessions.take_queue(capacity)
     }
 
-    /// The connection in a slot. If the connection belongs to a session and has no call queue, it first gets a queue of
-    /// this capacity.
+    /// The connection in a slot. A session's connection that has no call queue first gets a queue of this capacity.
     #[inline]
     pub fn get_with_queue(&mut self, slot: u32, capacity: usize) -> Option<&mut Connection<P>> {
         let connection = self.slots.get_mut(slot as usize)?.connection.as_mut()?;

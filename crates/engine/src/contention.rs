@@ -11,16 +11,16 @@ use brimful_os::cgroup::{Throttling, cpu_groups};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Reads the kernel's counters at the beginning and at the end of the run.
+/// The kernel's counters of lost CPU time, as read at the beginning of the run.
 #[derive(Debug)]
 pub struct ContentionWatch {
-    /// The CPUs that the generator is pinned to; empty if the kernel chooses.
+    /// The CPUs that the load generator's threads are pinned to; empty if they are not pinned.
     cpus: Vec<usize>,
     ticks: Option<Ticks>,
     throttled: Option<Nanos>,
 }
 
-/// CPU time of the generator's CPUs since boot, in kernel ticks.
+/// CPU time of the generator's CPUs since boot, in the kernel's clock ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ticks {
     stolen: u64,
@@ -33,8 +33,8 @@ impl ContentionWatch {
         ContentionWatch { cpus: cpus.to_vec(), ticks: read_ticks(cpus), throttled: read_throttled() }
     }
 
-    /// Reads the counters after the run, and returns the differences. `cpu_wait` is the longest time for which any
-    /// thread of the generator waited for a CPU.
+    /// Reads the counters again after the run, and returns the differences. `cpu_wait` is the longest time for which
+    /// any thread of the generator waited for a CPU.
     pub fn finish(self, cpu_wait: Option<Nanos>) -> HostContention {
         let steal = self.ticks.zip(read_ticks(&self.cpus)).and_then(|(before, after)| after.share_stolen_since(before));
         let throttled = self.throttled.zip(read_throttled()).map(|(before, after)| after.0.saturating_sub(before.0));
@@ -47,14 +47,15 @@ impl ContentionWatch {
 }
 
 impl Ticks {
-    /// Share of the ticks since `before` that were stolen by the hypervisor; `None` if no tick has passed.
+    /// Share of the clock ticks since `before` in which the hypervisor gave the CPU to another guest (steal time);
+    /// `None` if no tick has passed.
     fn share_stolen_since(self, before: Ticks) -> Option<f64> {
         let all = self.all.checked_sub(before.all).filter(|ticks| *ticks > 0)?;
         Some(self.stolen.saturating_sub(before.stolen) as f64 / all as f64)
     }
 }
 
-/// Time for which the calling thread has been ready to run while something else used the CPU.
+/// Time for which the calling thread was ready to run but waited for a CPU; `None` if the kernel does not report it.
 pub fn thread_cpu_wait() -> Option<Nanos> {
     parse_wait(&read_to_string("/proc/thread-self/schedstat").ok()?)
 }
@@ -67,7 +68,7 @@ fn read_ticks(cpus: &[usize]) -> Option<Ticks> {
     parse_ticks(&read_to_string("/proc/stat").ok()?, cpus)
 }
 
-/// The sum of the ticks of these CPUs, or of all CPUs if the list is empty.
+/// The sum of the clock ticks of these CPUs, or of all CPUs if the list is empty. `stat` is the text of `/proc/stat`.
 fn parse_ticks(stat: &str, cpus: &[usize]) -> Option<Ticks> {
     let is_counted = |name: &str| match name.strip_prefix("cpu") {
         Some("") => cpus.is_empty(),
@@ -93,7 +94,8 @@ fn read_throttled() -> Option<Nanos> {
     sum_throttled(&read_to_string("/proc/self/cgroup").ok()?, |path| read_to_string(path).ok())
 }
 
-/// The sum of the throttled times of the groups that `cgroup` (`/proc/self/cgroup`) names and of their ancestors.
+/// The total time for which quotas stopped this process. Adds the times of its control groups, which `cgroup` (the text
+/// of `/proc/self/cgroup`) names, and of their ancestors.
 fn sum_throttled(cgroup: &str, read: impl Fn(&Path) -> Option<String>) -> Option<Nanos> {
     let groups = cpu_groups(Path::new("/"), cgroup);
     let all = groups.iter().filter_map(|group| Throttling::read(group, &read));

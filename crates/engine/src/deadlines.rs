@@ -1,37 +1,35 @@
-//! Deadlines with a common timeout. A queue keeps them in order, because each new deadline is the latest. So neither a
-//! heap nor a kernel timer per connection is needed. One kernel timer per connection reduced the maximum rate of
-//! connection attempts that time out by a third.
+//! A queue of deadlines that all have the same timeout. Deadlines are set in the order of time, so the earliest is
+//! always at the front. A heap or a kernel timer per connection is not needed; one kernel timer per connection reduced
+//! the maximum rate of timed-out connection attempts by a third.
 //!
 //! When a call or connection ends, its deadline stays in the queue and is void. A void deadline is dropped when it
-//! reaches the front of the queue. When more than half of the deadlines may be void, all void deadlines are dropped.
+//! reaches the front. Once the queue is twice as long as after the last clean-up, all void deadlines are dropped.
 //! Otherwise, one stuck call would keep the deadlines of all later calls in memory.
 
 use brimful_core::Nanos;
 use std::collections::VecDeque;
 
-/// If the queue is shorter than this, it is not searched for void deadlines.
+/// Minimum length of the queue for a search for void deadlines.
 const MIN_CLEANED: usize = 1024;
 
-/// Identifies the connection attempt, TLS handshake or call that a deadline was set for. The deadline is void once the
-/// connection or call in this slot has another stamp.
+/// The connection attempt, TLS handshake or call that a deadline belongs to. The deadline is void once the connection
+/// or call in this slot has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerKey {
     /// Slot of the connection.
     pub slot: u32,
     /// The stamp of the connection or of its call when the deadline was set.
     pub stamp: u32,
-    /// The HTTP/2 stream of the call, or 0.
+    /// The HTTP/2 stream of the call; 0 without a stream.
     pub stream: u32,
 }
 
-/// A queue of deadlines. Each deadline is `after` later than the time at which it was set, and none is set earlier than
-/// the one before.
+/// A queue of deadlines in the order of time. Each deadline is `after` later than the time at which it was set.
 #[derive(Debug)]
 pub struct Deadlines {
     after: Nanos,
     queue: VecDeque<(Nanos, TimerKey)>,
-    /// Length at which all void deadlines are dropped: twice the number of valid deadlines that the last such clean-up
-    /// left.
+    /// Length of the queue at which all void deadlines are dropped: twice the length after the previous clean-up.
     cleaned_at: usize,
 }
 
@@ -47,10 +45,10 @@ impl Deadlines {
         self.queue.push_back((now + self.after, key));
     }
 
-    /// Postpones deadlines after the thread was stopped from `since` to `until`. An operation that began in that time
-    /// may have sent its request only just before `until`, so its timeout is counted from there: the new deadline is 1
-    /// ns before `until + after`. Another stall that starts at `until` does not postpone the same deadlines again;
-    /// otherwise, a series of stalls could postpone them forever.
+    /// Postpones deadlines after the thread was stopped from `since` to `until` (a stall). An operation that began in
+    /// this period may have been sent only at its end, so the new deadline is `until + after`. It is set 1 ns earlier,
+    /// so that another stall that starts at `until` does not postpone the same deadlines again. Otherwise, a series of
+    /// stalls could postpone them forever.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let first = since + self.after;
         for (deadline, _) in self.queue.iter_mut().rev().take_while(|(deadline, _)| *deadline >= first) {
@@ -64,8 +62,8 @@ impl Deadlines {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);
             if front_is_live && deadline > now {
-                // This is rarely needed: calls end about in the order in which they began, so void deadlines soon reach
-                // the front.
+                // The queue is rarely so long: calls end about in the order in which they began, so void deadlines soon
+                // reach the front.
                 if self.queue.len() >= self.cleaned_at {
                     self.queue.retain(|(_, key)| is_live(*key));
                     self.cleaned_at = MIN_CLEANED.max(2 * self.queue.len());
@@ -80,7 +78,7 @@ impl Deadlines {
         None
     }
 
-    /// The time of the next deadline, void or not.
+    /// The time of the deadline at the front of the queue, which may be void.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.queue.front().map(|(deadline, _)| *deadline)
     }
@@ -132,7 +130,7 @@ mod tests {
         let mut deadlines = Deadlines::new(Nanos(10));
         (0..4).for_each(|t| deadlines.arm(Nanos(u64::from(t)), key(t)));
         deadlines.postpone(Nanos(2), Nanos(102));
-        // Two more stalls follow directly. They must not postpone the deadlines again.
+        // Two more stalls follow directly. Expects that they do not postpone the deadlines again.
         deadlines.postpone(Nanos(102), Nanos(202));
         deadlines.postpone(Nanos(202), Nanos(302));
         let live = |_: TimerKey| true;

@@ -1,17 +1,17 @@
-//! Measures the gaps between due times, and decides how long the generator waits beyond a due time.
+//! Measures the mean gap between the due times of calls, and decides how late a call may be sent to save CPU time.
 //!
-//! Sleeping until an exact time costs more CPU time than sending a call. If the mean gap between due times is at least
-//! [`DENSE_GAP`], the generator pays this cost to send each call on time. If the gaps are shorter, the responses to
-//! earlier calls wake the generator about as often as calls come due. The generator then waits up to [`MAX_DELAY`]
-//! beyond each due time for such a response, and does not poll the clock. This delay is part of the reported lateness.
+//! Sleeping until an exact time costs more CPU time than sending a call. If the mean gap is at least [`DENSE_GAP`], the
+//! load generator pays this cost to send each call on time. If the gaps are shorter, the responses to earlier calls
+//! wake the generator about as often as calls come due. The generator then waits up to [`MAX_DELAY`] beyond each due
+//! time for such a response, and does not poll the clock. This delay is part of the reported lateness.
 
 use brimful_core::Nanos;
 
-/// Calls are dense if the mean gap between their due times is shorter than this.
+/// Mean gap between due times below which calls are dense, that is, may be sent up to [`MAX_DELAY`] late.
 const DENSE_GAP: Nanos = Nanos::from_micros(64);
-/// Maximum time to wait for a response beyond a due time.
+/// Maximum time to wait for a response beyond the due time of the next call.
 const MAX_DELAY: Nanos = Nanos::from_micros(50);
-/// Approximate number of calls over which the mean is taken.
+/// Number of recent calls over which the mean gap is approximately taken.
 const AVERAGED_CALLS: u64 = 32;
 
 /// The mean gap between due times, exponentially weighted.
@@ -22,16 +22,17 @@ pub struct CallDensity {
 }
 
 impl Default for CallDensity {
-    /// Calls do not count as dense until enough due times have been noted.
+    /// Starts with a long gap: calls count as dense only after enough due times were noted.
     fn default() -> CallDensity {
         CallDensity { latest: Nanos::ZERO, gap_ns: 4 * DENSE_GAP.0 }
     }
 }
 
 impl CallDensity {
-    /// Notes the due time of a call.
+    /// Updates the mean gap with the due time of a call.
     pub fn note(&mut self, due: Nanos) {
-        // The gap is capped, so that after a long pause the mean falls as fast as after a short one.
+        // A long pause counts as a gap of 4 × `DENSE_GAP`, so that the mean falls quickly when calls come due densely
+        // again.
         let gap = due.0.saturating_sub(self.latest.0).min(4 * DENSE_GAP.0);
         self.latest = self.latest.max(due);
         self.gap_ns = (self.gap_ns * (AVERAGED_CALLS - 1) + gap) / AVERAGED_CALLS;
@@ -42,9 +43,8 @@ impl CallDensity {
         self.gap_ns < DENSE_GAP.0
     }
 
-    /// The time until which the generator waits for responses before it sends a call that is due at `due`. With dense
-    /// calls, this is [`MAX_DELAY`] after `due`. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never) are returned
-    /// unchanged.
+    /// The time at which to end the wait for responses before a call that is due at `due`: [`MAX_DELAY`] after `due` if
+    /// calls are dense, otherwise `due`. [`Nanos::ZERO`] (at once) and [`Nanos::MAX`] (never) are returned unchanged.
     pub fn wake_at(self, due: Nanos) -> Nanos {
         if self.is_dense() && due != Nanos::MAX && due != Nanos::ZERO { due + MAX_DELAY } else { due }
     }

@@ -1,10 +1,11 @@
 //! The addresses of a server, and the choice of the address for the next connection.
 //!
-//! A name may have several addresses. New connections go to the addresses in turn, but all connections of a session go
-//! to the same address. Each shard opens a connection to every address before it reuses a connection, so that the calls
-//! are spread over the addresses at low rates too. After a failed attempt the name is looked up again, at most once a
-//! second. A separate thread does the look-up, so that no shard waits for a resolver. If a look-up no longer returns an
-//! address, no new connections go to that address. An address keeps its index during the whole run.
+//! A host name may have several addresses. New connections go to the addresses in turn, but all connections of a
+//! session go to the same address. Each shard opens a connection to every address before it reuses a connection, so
+//! that the calls are spread over the addresses at low rates too. After a failed connection attempt, the name is looked
+//! up again, at most once a second. A separate thread does the look-up, so that no shard waits for a resolver. If a
+//! look-up no longer returns an address, no new connections go to that address. An address keeps its index during the
+//! whole run.
 
 use crate::{Address, Cidr};
 use brimful_core::panics::lock;
@@ -17,23 +18,23 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Minimum time between two look-ups.
+/// Minimum time between two look-ups of the server's name.
 const LOOK_UP_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Maximum number of addresses in a run. Further addresses are not used.
+/// Maximum number of server addresses that a run uses; further addresses are ignored.
 const MAX_ADDRESSES: usize = 256;
 
-/// The server that a run connects to.
+/// The server that a run connects to, with its addresses.
 #[derive(Clone, Debug)]
 pub struct Destination {
     first: Address,
     further: Vec<Address>,
     look_up: Option<NameLookup>,
-    /// Index of the address that the first shard of this process connects to first.
+    /// Index of the address to which the first shard of this process opens its first connection.
     first_index: usize,
 }
 
-/// A look-up function. It gets the addresses in use, and returns the addresses to use from then on, or an empty list if
-/// they do not change.
+/// A function that looks up the server's name. It receives the addresses in use. It returns the new addresses, or an
+/// empty list if they do not change.
 type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 
 /// A function that looks up the server's name again.
@@ -41,22 +42,25 @@ type LookUpFn = dyn Fn(&[SocketAddr]) -> Vec<SocketAddr> + Send + Sync;
 pub struct NameLookup(pub Arc<LookUpFn>);
 
 impl Destination {
-    /// A server with these addresses. `look_up`, if given, looks up the server's name again.
+    /// Creates a destination with these addresses. During the run, `look_up` looks up the server's name again, if
+    /// given.
     pub fn new(first: Address, further: Vec<Address>, look_up: Option<NameLookup>) -> Destination {
         Destination { first, further, look_up, first_index: 0 }
     }
 
-    /// The same server, but the first shard connects to the address with this index first, modulo the number of
+    /// Sets the address to which the first shard opens its first connection. The index is taken modulo the number of
     /// addresses.
     #[must_use]
     pub fn with_first_index(self, first_index: usize) -> Destination {
         Destination { first_index, ..self }
     }
 
+    /// Index of the address to which the first shard of this process opens its first connection.
     pub(crate) fn first_index(&self) -> usize {
         self.first_index
     }
 
+    /// All addresses of the server.
     pub(crate) fn addresses(&self) -> Vec<Address> {
         [&self.first].into_iter().chain(&self.further).take(MAX_ADDRESSES).cloned().collect()
     }
@@ -87,19 +91,18 @@ pub(crate) struct Resolver {
     latest: Arc<LatestAnswer>,
 }
 
-/// The latest addresses from the resolver.
+/// The addresses that the latest look-up returned.
 #[derive(Debug, Default)]
 struct LatestAnswer {
-    /// Number of look-ups so far that changed the addresses.
+    /// Number of look-ups so far that returned other addresses than before.
     count: AtomicU64,
     addresses: Mutex<Vec<SocketAddr>>,
 }
 
 impl Resolver {
-    /// Starts a thread that looks up the server's name again when it is asked. `in_use` contains the addresses of the
-    /// server that are in use now. Returns `None` if the destination has no look-up function, or if the thread cannot
-    /// be started. If connections have a `source` network, only server addresses of the same family (IPv4 or IPv6) are
-    /// used.
+    /// Starts a thread that looks up the server's name on request. `in_use` contains the server's current addresses.
+    /// Returns `None` if the destination has no look-up function, or if the thread cannot be started. If connections
+    /// have a `source` network, only server addresses of its family (IPv4 or IPv6) are used.
     pub fn start(destination: &Destination, in_use: &[Address], source: Option<Cidr>) -> Option<Resolver> {
         let look_up = destination.look_up.clone()?;
         let in_use: Vec<SocketAddr> = in_use.iter().filter_map(Address::tcp).collect();
@@ -132,7 +135,7 @@ fn look_up_when_asked(
     }
 }
 
-/// Chooses the server's addresses for the connections of one shard, in turn.
+/// Chooses the server's addresses in turn for the connections of one shard.
 #[derive(Debug)]
 pub(crate) struct AddressRotation {
     /// Every address that was ever in use. The position in this list is the address's index.
@@ -140,20 +143,21 @@ pub(crate) struct AddressRotation {
     /// Indices of the addresses in use.
     in_use: Vec<u16>,
     next: usize,
-    /// Number of addresses in use that this shard has not connected to yet.
+    /// Number of addresses that this shard has not yet connected to.
     unvisited: usize,
-    /// Number of failed connection attempts of sessions. After each failure, every session uses its next address.
+    /// Number of failed connection attempts for sessions. After each failure, all sessions move on to their next
+    /// address.
     moved: usize,
     resolver: Option<Resolver>,
-    /// Number of the resolver's changes that this shard has applied.
+    /// Number of changed look-up results that this shard has applied.
     answers: u64,
     /// The earliest time at which this shard may request another look-up.
     ask_at: Nanos,
 }
 
 impl AddressRotation {
-    /// Creates a rotation through `addresses`, of which there must be at least one. The rotation begins at the index
-    /// `first_index`, modulo the number of addresses.
+    /// Creates a rotation over `addresses`, which must not be empty. It starts at `first_index`, modulo the number of
+    /// addresses.
     pub fn new(addresses: &[Address], first_index: usize, resolver: Option<Resolver>) -> AddressRotation {
         AddressRotation {
             known: addresses.to_vec(),
@@ -167,7 +171,7 @@ impl AddressRotation {
         }
     }
 
-    /// All addresses that were ever in use, or none if calls are not counted per address. Calls are counted per address
+    /// All addresses that were ever in use; empty if calls are not counted per address. Calls are counted per address
     /// if there are several addresses, or if a look-up may find more.
     pub fn counted_addresses(&self) -> &[Address] {
         if self.counts_by_address() { &self.known } else { &[] }
@@ -205,7 +209,7 @@ impl AddressRotation {
         self.in_use.get(turn % count).copied().unwrap_or(0)
     }
 
-    /// Notes that a connection attempt failed. Requests a look-up of the name, unless the last request was less than
+    /// Counts a failed connection attempt. Requests a look-up of the name, unless one was requested less than
     /// [`LOOK_UP_INTERVAL`] ago.
     pub fn attempt_failed(&mut self, session: Option<SessionId>, now: Nanos) {
         self.moved += usize::from(session.is_some());

@@ -1,4 +1,4 @@
-//! The calls that a shard has to begin, and the time at which it asks the workload for the next calls.
+//! The calls that a shard must send next, and the time at which the shard asks the workload for further calls.
 //!
 //! Calls that are sent again come first, then calls that follow redirects, then the workload's calls.
 
@@ -9,11 +9,12 @@ use crate::density::CallDensity;
 use brimful_core::{CallSpec, Nanos};
 use std::collections::VecDeque;
 
-/// Interval at which the connections are checked again when all are busy, because a connection can also close without
-/// ending a call.
+/// Interval at which a shard checks for a free connection while all are busy. A connection can also close without the
+/// end of a call, so waiting for such an end is not enough.
 const RECHECK: Nanos = Nanos::from_millis(1);
 
-/// A call that follows a redirect. Its due time is that of the redirected call, because the user has waited since then.
+/// A call that follows a redirect. Its latency counts from the due time of the redirected call, because a user would
+/// have waited since then.
 #[derive(Clone, Copy, Debug)]
 pub struct RedirectedCall {
     /// The request to send to the redirect's target.
@@ -24,16 +25,16 @@ pub struct RedirectedCall {
     pub ready: Nanos,
 }
 
-/// The calls that have not begun yet, and the number of calls that have not ended.
+/// The calls of a shard that have not begun yet, and the number of its calls that have not ended.
 #[derive(Debug)]
 pub struct DueCalls<P> {
-    /// Time at which the workload is asked for its next calls.
+    /// Time at which the shard asks the workload for its next calls.
     ask_at: Nanos,
     /// The mean gap between due times.
     density: CallDensity,
     /// Whether the workload has no further calls.
     is_exhausted: bool,
-    /// Whether more calls were due than the shard begins in one turn of its event loop.
+    /// Whether more calls are due than the shard begins in one iteration of its event loop.
     is_behind: bool,
     ticks: Option<Ticks>,
     limit: ConnectionLimit,
@@ -43,26 +44,27 @@ pub struct DueCalls<P> {
     in_flight: usize,
 }
 
-/// The regular ticks of a run in which calls begin only at a tick ([`Config::tick`]).
+/// The times at which calls may begin in a run with a fixed interval between them ([`Config::tick`]).
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     interval: Nanos,
     next: Nanos,
 }
 
-/// The limit on connections: calls wait while [`ConnectionPolicy::max_per_shard`] connections are open and busy.
+/// The maximum number of connections of a shard ([`ConnectionPolicy::max_per_shard`]). Calls wait while this many
+/// connections are open and busy.
 ///
 /// [`ConnectionPolicy::max_per_shard`]: crate::ConnectionPolicy::max_per_shard
 #[derive(Clone, Copy, Debug)]
 struct ConnectionLimit {
     max: u64,
     is_reached: bool,
-    /// The latest time at which a connection became available after the limit was reached.
+    /// The latest time at which a connection became free after all were busy.
     had_room: Nanos,
 }
 
 impl<P> DueCalls<P> {
-    /// Creates an empty queue of calls.
+    /// Creates an empty queue of calls with the limits of `config`.
     pub fn new(config: &Config) -> DueCalls<P> {
         let max = config.connections.max_per_shard.unwrap_or(u64::MAX);
         DueCalls {
@@ -100,19 +102,19 @@ impl<P> DueCalls<P> {
         self.is_exhausted
     }
 
-    /// Whether it is time to ask the workload for its next calls.
+    /// Whether the shard must ask the workload for its next calls now.
     #[inline]
     pub fn must_ask_workload(&self, now: Nanos) -> bool {
         self.ask_at <= now
     }
 
-    /// Whether more calls were due than the shard begins in one turn of its event loop.
+    /// Whether more calls were due than the shard begins in one iteration of its event loop.
     #[inline]
     pub fn is_behind(&self) -> bool {
         self.is_behind
     }
 
-    /// Sets whether more calls were due than the shard begins in one turn of its event loop.
+    /// Sets whether more calls were due than the shard begins in one iteration of its event loop.
     pub fn set_behind(&mut self, is_behind: bool) {
         self.is_behind = is_behind;
     }
@@ -122,17 +124,17 @@ impl<P> DueCalls<P> {
         self.in_flight
     }
 
-    /// The time at which a wait for the next call should end.
+    /// The time at which the wait for the next due call ends.
     pub fn wake_at(&self) -> Nanos {
         if self.ticks.is_some() { self.ask_at } else { self.density.wake_at(self.ask_at) }
     }
 
-    /// Whether waits for the next call must end exactly on time. Otherwise, they may end late to save CPU time.
+    /// Whether the wait for the next due call must end exactly on time. Otherwise, it may end late to save CPU time.
     pub fn wants_exact_waits(&self) -> bool {
         self.ticks.is_none() && !self.density.is_dense()
     }
 
-    /// Whether no call may begin before the next tick. If so, the workload is asked for calls at that tick.
+    /// Whether no call may begin before the next tick. If so, the shard asks the workload for calls at that tick.
     pub fn is_between_ticks(&mut self, now: Nanos) -> bool {
         let Some(ticks) = self.ticks.filter(|ticks| now < ticks.next) else { return false };
         self.ask_at = ticks.next;
@@ -147,7 +149,7 @@ impl<P> DueCalls<P> {
         }
     }
 
-    /// Whether one more connection may be opened, given the number of `open` connections.
+    /// Whether another connection may be opened, given the number of `open` connections.
     pub fn may_open(&self, open: u64) -> bool {
         open < self.limit.max
     }
@@ -168,20 +170,20 @@ impl<P> DueCalls<P> {
         is_reached
     }
 
-    /// The earliest time at which a call could begin: `ready`, or later if the call had to wait for a connection.
+    /// The earliest time at which a call could begin: `ready`, or later if the call had to wait for a free connection.
     #[inline]
     pub fn earliest_begin(&self, ready: Nanos) -> Nanos {
         ready.max(self.limit.had_room)
     }
 
-    /// Notes that a call begins, and its due time.
+    /// Records that a call with this due time begins.
     #[inline]
     pub fn note_begun(&mut self, due: Nanos) {
         self.in_flight += 1;
         self.density.note(due);
     }
 
-    /// Notes that a call has ended. The workload is then asked for calls, because the end of a call may make another
+    /// Records the end of a call, and makes the shard ask the workload for calls, because this end may make another
     /// call due.
     #[inline]
     pub fn note_ended(&mut self) {
@@ -217,7 +219,7 @@ impl<P> DueCalls<P> {
     }
 }
 
-/// The first tick after `now`: a whole multiple of the interval.
+/// The first whole multiple of `interval` after `now`.
 fn next_tick(now: Nanos, interval: Nanos) -> Nanos {
     let interval = interval.0.max(1);
     Nanos((now.0 / interval + 1).saturating_mul(interval))

@@ -1,5 +1,5 @@
-//! Checks responses against what the workload expects. If the workload expects a digest, the content is hashed while it
-//! is received, and is not kept.
+//! Compares responses with the status and content that the workload expects. If the workload expects a digest, the
+//! content is hashed while it is received, and is not kept.
 
 use brimful_core::End;
 use brimful_core::workload::Expect;
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct Digest(Context);
 
 impl Digest {
-    /// The digest of empty content.
+    /// Creates the digest of empty content.
     pub fn new() -> Box<Digest> {
         Box::new(Digest(Context::new(&SHA256)))
     }
@@ -28,7 +28,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// Returns the outcome of a call whose response is complete. The response to a HEAD request has no content to check.
+/// Determines the outcome of a call whose response is complete. The response to a HEAD request has no content to check.
 pub fn end_of_response(
     expect: Option<&Expect>,
     response: &Response,

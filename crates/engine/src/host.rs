@@ -9,8 +9,8 @@ use rustix::thread::set_current_timer_slack;
 use std::num::NonZeroU64;
 use std::ops::AddAssign;
 
-/// Raises the soft limit on file descriptors to the hard limit. If the hard limit is too low, some calls end as
-/// client-limited.
+/// Raises the soft limit on file descriptors to the hard limit. If even the hard limit is too low, some calls fail and
+/// count as limited by the client.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -32,21 +32,21 @@ pub fn check_descriptors(needed: u64, shards: u64, uring: bool) -> Result<(), En
     if needed <= available {
         return Ok(());
     }
-    // The limit that the error message suggests, rounded up to a multiple of 100: one descriptor per connection, those
-    // in use now, one per shard, and 16 spare.
+    // The limit that the error message suggests: one descriptor per connection and per shard, those in use now, and 16
+    // spare, rounded up to a multiple of 100.
     let raise_to = needed.saturating_add(descriptors_in_use() + shards + 16).div_ceil(100).saturating_mul(100);
     Err(EngineError::Descriptors { needed, available, raise_to })
 }
 
 /// Number of file descriptors that this process has open.
 fn descriptors_in_use() -> u64 {
-    // The listing contains the descriptor of the opened directory, which is subtracted. The default of 3 stands for
-    // standard input, output and error.
+    // Subtracts the descriptor of the opened directory itself. If `/proc` cannot be read, assumes standard input,
+    // output and error.
     std::fs::read_dir("/proc/self/fd").map_or(3, |entries| entries.count().saturating_sub(1) as u64)
 }
 
-/// Prepares the calling thread to wake on time. Pins the thread to `cpu`, if given, and sets its timer slack, by
-/// default 50 µs, to the minimum of 1 ns.
+/// Prepares the calling thread for precise timers. Pins the thread to `cpu`, if given, and reduces its timer slack from
+/// the default of 50 µs to 1 ns.
 pub fn prepare_thread(cpu: Option<usize>) -> Result<(), EngineError> {
     // If the kernel refuses this, the default slack remains, and wake-ups are up to 50 µs late. The reported lateness
     // contains this delay.
@@ -56,7 +56,7 @@ pub fn prepare_thread(cpu: Option<usize>) -> Result<(), EngineError> {
 }
 
 /// CPU time of a thread. The total is exact. The kernel estimates the split into user and kernel mode by sampling at
-/// its timer ticks.
+/// each timer tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// Time in user and kernel mode together.
@@ -68,8 +68,8 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// Time in user mode and in kernel mode, or `None` if there were too few ticks to estimate the split. Every thread
-    /// spends some time in each mode, so there were too few ticks if no tick fell into one of the modes.
+    /// Time in user mode and in kernel mode; `None` if the thread ran for too few timer ticks to estimate the split.
+    /// Every thread spends time in both modes, so a time of zero in either mode also means too few ticks.
     pub fn user_and_system(self) -> Option<(Nanos, Nanos)> {
         /// The time of 10 timer ticks at the kernel's lowest tick rate, 100 per second.
         const MIN_TOTAL: Nanos = Nanos::from_millis(100);
@@ -91,7 +91,7 @@ impl AddAssign for CpuTime {
     }
 }
 
-/// CPU time of the calling thread so far.
+/// CPU time that the calling thread has used so far.
 pub fn thread_cpu() -> CpuTime {
     // SAFETY: `rusage` is a struct of integers, for which all zero bytes are a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -1,10 +1,10 @@
 //! Changes the bytes that a TLS server sends. Checks that the client does not panic, that it receives nothing that the
-//! server did not send, and that the way in which unchanged bytes are split makes no difference.
+//! server did not send, and that unchanged bytes give the same result however they are split into pieces.
 //!
 //! Input: a byte of flags (bit 0: the server sends close_notify; bit 1: bytes are inserted; bit 2: bits are flipped;
 //! bit 3: the connection ends early; bits 4 to 7: the number of pieces), two bytes for the offset of the change, one
-//! for the bits to flip, two for the length of each piece, and the inserted bytes. Each input needs a whole handshake:
-//! a few hundred inputs run per second.
+//! for the bits to flip, two for the length of each piece, and the inserted bytes. Each input needs a whole handshake,
+//! so only a few hundred inputs run per second.
 //!
 //!     cd crates/engine && RUSTC_BOOTSTRAP=1 cargo fuzz run -O -s none tls -- -max_len=128 -max_total_time=300
 #![no_main]
@@ -44,7 +44,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// A server, and a client that trusts it.
+/// Returns the configurations of a server and of a client that trusts its certificate.
 fn pair() -> (Arc<ServerConfig>, Security) {
     let certificates = Certificates::new();
     let server = server_config(&certificates.issue("DNS:localhost", CertificateFlaw::None), Vec::new());

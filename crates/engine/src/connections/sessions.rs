@@ -6,8 +6,8 @@ use brimful_core::SessionId;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Maximum number of empty call queues that are kept for reuse. Usually fewer bursts than this end before the next
-/// burst begins and needs a queue.
+/// Maximum number of empty call queues that are kept for reuse. Usually fewer bursts (calls of one session at a time)
+/// end before the next burst needs a queue.
 const MAX_SPARE_QUEUES: usize = 16;
 
 /// The connections of all sessions.
@@ -15,34 +15,35 @@ const MAX_SPARE_QUEUES: usize = 16;
 pub(super) struct SessionConnections<P> {
     by_session: HashMap<SessionId, OneSession, BuildHasherDefault<NumberHasher>>,
     /// The session of the latest call and the slot of its connection, if it has only one connection and may pipeline
-    /// its calls. This saves a look-up for each call of a burst.
+    /// its calls. This saves a look-up for each further call of the session.
     latest: Option<(SessionId, u32)>,
-    /// Empty call queues of idle connections, so that bursts need not allocate.
+    /// Empty call queues for reuse, so that a session need not allocate one.
     spare_queues: Vec<VecDeque<Call<P>>>,
 }
 
 /// The connections of a session that has not ended.
 #[derive(Debug, Default)]
 struct OneSession {
-    /// Slots of the session's connections; usually one, or very few.
+    /// Slots of the session's connections, usually only one.
     slots: Vec<u32>,
     /// Number of established connections, including those that were closed.
     established: u32,
-    /// Whether the server closes each connection after one response. If so, a connection with a call under way gets no
-    /// second call.
+    /// Whether the server closes each connection after one response. If so, no second call begins on a connection that
+    /// has a call under way.
     closed_after_each: bool,
 }
 
-/// Hashes a session's number with one multiplication (Knuth, The Art of Computer Programming 3, §6.4), because every
-/// call of a session needs a look-up. The load itself assigns the numbers, so an attacker cannot choose colliding ones.
+/// Hashes a session's number with one multiplication (Knuth, The Art of Computer Programming 3, §6.4), because each
+/// call of a session needs a look-up. The load generator assigns the numbers, so an attacker cannot choose colliding
+/// ones.
 #[derive(Debug, Default)]
 struct NumberHasher(u64);
 
 impl Hasher for NumberHasher {
     fn write_u32(&mut self, number: u32) {
         let product = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // Mixes the high bits into the low bits. The low bits of the product depend only on the low bits of the number,
-        // which may be the same for all numbers of a shard: each of n shards has every n-th number.
+        // Mixes the high bits into the low bits. The low bits of the product depend only on the low bits of the
+        // session's number. These may be equal for all sessions of a shard, because a shard has every n-th session.
         self.0 = product ^ product >> 32;
     }
 
@@ -62,7 +63,7 @@ impl<P> Default for SessionConnections<P> {
 }
 
 impl<P> SessionConnections<P> {
-    /// Whether no session has or had a connection, apart from sessions that have ended.
+    /// Whether there are no connections and no sessions that have not ended.
     pub fn is_empty(&self) -> bool {
         self.by_session.is_empty()
     }
@@ -116,7 +117,7 @@ impl<P> SessionConnections<P> {
         self.by_session.get(&session).map_or(&[], |one| one.slots.as_slice())
     }
 
-    /// Notes whether the server keeps this session's connections open after the first response.
+    /// Records whether the server keeps this session's connections open after the first response.
     pub fn note_keep_alive(&mut self, session: SessionId, keep_alive: bool) {
         if let Some(one) = self.by_session.get_mut(&session) {
             self.latest = None;
@@ -124,7 +125,7 @@ impl<P> SessionConnections<P> {
         }
     }
 
-    /// Notes that a connection of this session is established.
+    /// Counts an established connection of this session.
     pub fn note_established(&mut self, session: SessionId) {
         if let Some(one) = self.by_session.get_mut(&session) {
             one.established = one.established.saturating_add(1);
@@ -146,14 +147,14 @@ impl<P> SessionConnections<P> {
         established
     }
 
-    /// Keeps an empty call queue for a later burst.
+    /// Keeps an empty call queue for reuse.
     pub fn recycle_queue(&mut self, queue: VecDeque<Call<P>>) {
         if self.spare_queues.len() < MAX_SPARE_QUEUES {
             self.spare_queues.push(queue);
         }
     }
 
-    /// Returns a call queue of at least this capacity: a kept queue if there is one, otherwise a new queue.
+    /// Returns an empty call queue of at least this capacity, from the kept queues if possible.
     pub fn take_queue(&mut self, capacity: usize) -> VecDeque<Call<P>> {
         let mut queue = self.spare_queues.pop().unwrap_or_default();
         queue.reserve_exact(capacity);
@@ -165,8 +166,8 @@ impl<P> SessionConnections<P> {
 mod tests {
     use super::*;
 
-    /// Expects that the low bits of the hashes spread the multiples of `step` about evenly over a hash table of 1,024
-    /// buckets. The sessions of one shard have such numbers.
+    /// Expects that the hashes of multiples of `step` are spread about evenly over a hash table of 1,024 buckets. The
+    /// session numbers of one shard are such multiples.
     #[test]
     fn every_nth_number_is_spread_over_the_buckets() {
         for step in [1u32, 2, 64, 1 << 10, 1 << 20, 3, 1000] {
