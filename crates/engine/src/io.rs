@@ -1,5 +1,5 @@
-//! The interface between a shard and the kernel. Two engines implement it, epoll and io_uring; the shards use both
-//! through this interface.
+//! The interface between a shard (one thread of the load generator) and the kernel. It has two implementations, epoll
+//! and io_uring; a shard uses both in the same way.
 //!
 //! A shard identifies its connections by [`Token`]s. It opens a connection, sends requests and closes the connection.
 //! It gets the events of each connection in order: `Established` or `NotEstablished`; with TLS then `Secured`; then any
@@ -33,11 +33,11 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Identifies a connection: its slot, and the number of connections that had this slot before. Events of a closed
-/// connection therefore cannot be mistaken for events of the next connection in its slot.
+/// Identifies a connection by its slot and the number of connections that had this slot before. A late event of a
+/// closed connection therefore cannot be mistaken for an event of the next connection in the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Index of the slot.
+    /// Index of the slot in the shard's list of connections.
     pub slot: u32,
     /// Number of connections that had this slot before; it wraps around.
     pub generation: u32,
@@ -58,50 +58,51 @@ impl From<u64> for Token {
 /// Settings of all connections of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The server's addresses. Other types refer to an address by its index in this list.
+    /// The server's addresses. A connection refers to its address by the index in this list.
     pub addresses: Vec<Address>,
     /// Source addresses, with port 0. If the list is empty, the kernel chooses the source address.
     pub sources: Vec<SocketAddr>,
-    /// Options of every socket.
+    /// Options of every socket, such as its buffer sizes.
     pub options: SocketOptions,
     /// Whether several requests may be under way on one connection. If so, the requests that a shard sends on a
-    /// connection in one turn of its event loop are sent in one write.
+    /// connection in one iteration of its event loop are sent in one write.
     pub pipelined: bool,
     /// The TLS settings; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// Whether this host closes connections with FIN. If so, it sends close_notify first on TLS connections.
+    /// Whether this host closes connections with FIN rather than RST. If so, it sends close_notify first on TLS
+    /// connections.
     pub sends_close_notify: bool,
 }
 
-/// A connection that was opened before the run.
+/// A connection that was established before the run.
 pub struct WarmConnection {
     /// The connected socket.
     pub socket: OwnedFd,
-    /// Index of the server's address.
+    /// Index of the server's address in [`Settings::addresses`].
     pub address: usize,
     /// TLS session of the connection, and the plaintext that the server sent together with the end of the handshake.
     pub session: Option<(Box<tls::Session>, Vec<u8>)>,
 }
 
-/// The server's address and the source address of a connection, as indices.
+/// The server's address and the source address of a connection, as indices into the run's [`Settings`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// Index of the server's address.
+    /// Index of the server's address in [`Settings::addresses`].
     pub address: usize,
-    /// Index of the source address.
+    /// Index of the source address in [`Settings::sources`].
     pub source: usize,
 }
 
 impl Settings {
-    /// The route of the `nth` connection that is opened before the run.
+    /// The addresses of the `nth` connection that is opened before the run. Both lists of addresses are used in turn.
     pub fn warm_route(&self, nth: u64) -> Route {
         let turn = |count: usize| usize::try_from(nth).unwrap_or(0) % count.max(1);
         Route { address: turn(self.addresses.len()), source: turn(self.sources.len()) }
     }
 }
 
-/// Opens up to `count` connections, one after another. Stops at the first connection that is not established, or with
-/// TLS not secured, within `timeout`.
+/// Opens up to `count` connections, one after another. Stops at the first connection that is not ready within
+/// `timeout`. A connection is ready when it is established and, with TLS, its handshake is complete.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     match &settings.tls {
         Some(security) => tls::open_secured(settings, security, timeout, count),
@@ -114,50 +115,50 @@ pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<
 pub enum IoEvent {
     /// The connection attempt succeeded.
     Established,
-    /// The connection attempt failed; the connection still has to be closed.
+    /// The connection attempt failed with this error. The connection must still be closed.
     NotEstablished(Errno),
     /// TLS: the handshake is complete; requests may be sent from now on.
     Secured {
-        /// Whether an earlier session was resumed.
+        /// Whether the handshake resumed an earlier TLS session.
         resumed: bool,
         /// Whether client and server agreed on HTTP/2.
         http2: bool,
     },
-    /// Bytes were received. [`Io::received`] returns them until the next event is taken.
+    /// Bytes were received. [`Io::received`] returns them until the next call of [`Io::next`].
     Received {
-        /// Whether the server is known to have closed its side of the connection. Even then, more bytes may follow.
+        /// Whether the server is already known to have closed its side of the connection. More bytes may still follow.
         last: bool,
     },
-    /// The server has closed its side, and everything that it sent was received.
+    /// The server has closed its side of the connection, and all of its data was received.
     EndOfStream,
-    /// The connection was reset, or has failed in another way.
+    /// The server reset the connection, or the connection failed in another way.
     Reset,
-    /// TLS: the server has sent close_notify. The TCP connection has not ended yet.
+    /// TLS: the server has sent close_notify, but the TCP connection is still open.
     Finished,
-    /// TLS: the TCP connection has ended without close_notify, so that data may be missing.
+    /// TLS: the TCP connection has ended without close_notify, so the received data may be incomplete.
     Truncated,
-    /// TLS: the handshake failed, or the server violated the protocol. The connection still has to be closed.
+    /// TLS: the handshake failed, or the server violated the protocol. The connection must still be closed.
     Broken(TlsFault),
-    /// The kernel has accepted everything that was sent. [`Io::notify_when_sent`] requests this event.
+    /// The kernel has accepted all data sent before the call of [`Io::notify_when_sent`] that requested this event.
     Sent,
 }
 
-/// The I/O of one shard. `'a` is the lifetime of the bytes of requests, which several shards share.
+/// The network I/O of one shard. `'a` is the lifetime of the rendered requests, which several shards share.
 pub trait Io<'a>: Sized {
-    /// The engine's name on the command line and in result files.
+    /// Name of this kernel interface on the command line and in result files.
     const NAME: &'static str;
 
-    /// Creates the I/O on the thread that will use it.
+    /// Sets up the I/O. The thread that calls this function must also call all methods.
     fn new(settings: &Settings) -> Result<Self, EngineError>;
 
-    /// Registers a connection that was established before the run under this token.
+    /// Registers a connection that was established before the run, under this token.
     fn adopt(&mut self, token: Token, warm: WarmConnection) -> Result<(), Errno>;
 
-    /// Starts a connection attempt. An error is a failed attempt, as `NotEstablished` is, except that nothing has to be
-    /// closed.
+    /// Starts a connection attempt. If it returns an error, the attempt has failed, and there is no connection to
+    /// close.
     fn connect(&mut self, token: Token, route: Route) -> Result<(), Errno>;
 
-    /// Adds an address of the server, which gets the next index.
+    /// Adds an address of the server. Its index is the next one in [`Settings::addresses`].
     fn add_address(&mut self, address: Address);
 
     /// Sends `request` after all earlier data of this connection.
@@ -169,11 +170,11 @@ pub trait Io<'a>: Sized {
     }
 
     /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent so far on this connection.
-    /// No other call's data may be sent together with the last bytes. If the connection can send no more, the event
-    /// never comes.
+    /// Until then, the caller must not send data of another call. If the connection can send no more, the event never
+    /// comes.
     fn notify_when_sent(&mut self, token: Token);
 
-    /// Number of bytes that were sent on the connection in this slot, but that do not count as accepted by the kernel.
+    /// Number of bytes sent on the connection in this slot that the kernel is not known to have accepted.
     fn unsent(&self, slot: u32) -> usize;
 
     /// Closes the connection, and discards all data that the kernel has not accepted.
@@ -182,33 +183,33 @@ pub trait Io<'a>: Sized {
     /// Hands all requested operations to the kernel.
     fn flush(&mut self) -> Result<(), EngineError>;
 
-    /// Flushes, then waits for an event. The wait ends at `until` or after a short maximum time, whichever is earlier.
+    /// Flushes, then waits for an event, at most until `until` and at most for a short fixed time.
     fn wait(&mut self, clock: Clock, until: Nanos) -> Result<WaitTimes, EngineError>;
 
-    /// Sets whether waits end exactly on time, which is the default. Otherwise, they end a little late to save CPU
+    /// Sets whether waits end exactly on time, which is the default. Otherwise, they may end a little late to save CPU
     /// time.
     fn set_exact(&mut self, exactly: bool);
 
-    /// The next event.
+    /// Returns the next event of the latest wait; `None` if all were returned.
     fn next(&mut self) -> Option<(Token, IoEvent)>;
 
-    /// Whether every connection attempt requested before the latest wait has a socket or has failed.
+    /// Whether the kernel has begun every connection attempt that was requested before the latest wait.
     fn attempts_have_begun(&self) -> bool;
 
-    /// Whether some of the data that had arrived by the latest wait may still be in the sockets, although all events of
-    /// the wait were handled.
+    /// Whether data that had arrived by the latest wait may still be unread, although all events of the wait were
+    /// handled.
     fn left_unread(&mut self) -> bool;
 
     /// The bytes of the latest [`IoEvent::Received`].
     fn received(&self) -> &[u8];
 }
 
-/// The outcome of a call whose connection attempt failed with this error.
+/// The outcome of a call whose connection could not be established because of this error.
 pub fn end_of_failed_attempt(errno: Errno) -> End {
     match errno {
         Errno::MFILE | Errno::NFILE => End::ClientLimited(ExhaustedResource::Descriptors),
-        // This host has no free port. The first error occurs if the kernel chooses the source address, the second if
-        // the run does.
+        // This host has no free port. The kernel reports the first error if it chooses the source address, and the
+        // second if the run sets it.
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => End::ClientLimited(ExhaustedResource::Ports),
         Errno::NOBUFS | Errno::NOMEM => End::ClientLimited(ExhaustedResource::Memory),
         // The kernel gave up its SYN retries before the run's own timeout.
@@ -234,7 +235,7 @@ mod tests {
 
     const TOKEN: Token = Token { slot: 0, generation: 0 };
 
-    /// An engine with one established connection, and the server's socket of that connection.
+    /// Returns an implementation of [`Io`] with one established connection, and the server's socket of that connection.
     fn connected<'a, I: Io<'a>>(pipelined: bool) -> Option<(I, Clock, TcpStream)> {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, options) = (listener.local_addr().unwrap(), SocketOptions::default());
@@ -283,8 +284,8 @@ mod tests {
         (bytes, None)
     }
 
-    /// Expects a `Reset` after a failed write. The failed write consumes the socket's error, so the next read returns 0
-    /// bytes as if the server had ended the stream normally.
+    /// Expects a `Reset` after a failed write. The write's error clears the socket's error, so the next read returns 0
+    /// bytes, as if the server had ended the stream normally.
     fn a_reset_that_a_write_meets_is_reported_as_a_reset<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, server)) = connected::<I>(pipelined) else { return };
@@ -319,7 +320,7 @@ mod tests {
         }
     }
 
-    /// Expects that `left_unread` reports the data that remains after one read.
+    /// Expects that `left_unread` returns true while data remains after one read.
     fn unread_data_is_reported<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };
@@ -345,8 +346,8 @@ mod tests {
         }
     }
 
-    /// Expects that all data arrives in order. Sends short pieces, several in a turn, until the sockets' buffers are
-    /// full. The server reads only after that.
+    /// Expects that all data arrives in order. Sends short pieces, several per wait, until the sockets' buffers are
+    /// full. Only then does the server read.
     fn unsent_data_follows_in_order<'a, I: Io<'a>>() {
         for pipelined in [false, true] {
             let Some((mut io, clock, mut server)) = connected::<I>(pipelined) else { return };

@@ -44,7 +44,7 @@ mod sockets;
 mod sources;
 mod timers;
 
-/// The entry points of the TLS fuzz target.
+/// Types and functions that the fuzz target for TLS needs.
 #[cfg(fuzzing)]
 pub use io::scripted as fuzzing;
 
@@ -75,43 +75,43 @@ pub struct Config {
     pub address: Destination,
     /// The TLS configuration; `None` without TLS.
     pub tls: Option<Arc<Security>>,
-    /// Whether connections use HTTP/2. If so, the requests must have been rendered for HTTP/2.
+    /// Whether connections use HTTP/2. The requests must have been rendered for the same HTTP version.
     pub http2: bool,
-    /// How clients use connections.
+    /// How many calls a connection carries, which side closes it, and its timeouts.
     pub connections: ConnectionPolicy,
-    /// Minimum number of connections that all shards together have open at once; 0 if unknown. [`run`] returns an error
-    /// if the limit on descriptors does not allow this number of connections.
+    /// Number of connections that all shards together have open at once, at least; 0 if unknown. [`run`] returns an
+    /// error if the limit on descriptors does not allow this number.
     pub min_connections: u64,
     /// Start of the run, as a time of `CLOCK_MONOTONIC`. If this time has passed, the run starts as soon as all threads
     /// are ready.
     pub start: Nanos,
-    /// Length of the schedule. Calls that have not begun shortly after its end are never sent.
+    /// Length of the schedule. A call that has not begun shortly after the end of the schedule is never sent.
     pub window: Nanos,
-    /// Shard `i` is pinned to the `i`-th of these CPUs, and the list is repeated if it is too short. If the list is
+    /// CPUs that the shards are pinned to: shard `i` to the `i`-th CPU. A shorter list is repeated. If the list is
     /// empty, the kernel chooses the CPUs.
     pub cpus: Vec<usize>,
     /// The kernel interface for I/O: io_uring or epoll.
     pub engine: Engine,
-    /// If set, calls begin only at multiples of this interval: all calls that have come due since the previous multiple
-    /// begin together. Sleeping until an exact time costs more CPU time than a call; here, one sleep serves many calls,
-    /// which are late by up to the interval. Responses are read as they arrive.
+    /// If set, calls begin only at multiples of this interval. All calls that have come due since the previous multiple
+    /// begin together, up to one interval late. This saves CPU time, because sleeping until an exact time costs more
+    /// than a call. Responses are still read as they arrive.
     pub tick: Option<Nanos>,
 }
 
-/// How a client uses connections.
+/// How many calls a connection carries, which side closes it, its timeouts and its socket options.
 #[derive(Clone, Debug)]
 pub struct ConnectionPolicy {
     /// Number of calls after which a connection is closed. With `1`, each call has a new connection. With `None`, a
     /// connection stays open until the server closes it.
     pub calls_per_connection: Option<u64>,
-    /// Maximum number of connections that one session may open during its life. If a call needs another connection, the
-    /// call ends as if its connection had been reset. `None` means no limit.
+    /// Maximum number of connections that one session may open. A call that needs a further connection fails as if its
+    /// connection had been reset. `None` means no limit.
     pub connections_per_session: Option<u32>,
-    /// Maximum number of connections that a shard may have open at once. While all of them are busy, calls without a
-    /// session wait, and this time does not count as lateness. `None` means no limit: such a call opens a new
-    /// connection.
+    /// Maximum number of connections that a shard may have open at once. While all of them are busy, calls outside
+    /// sessions wait, and this time does not count as lateness of the load generator. With `None`, a call that finds no
+    /// free connection opens a new one.
     pub max_per_shard: Option<u64>,
-    /// Whether each call opens a connection of its own that stays open and idle until the end of the run. This shows
+    /// Whether each call opens its own connection, which then stays open and idle until the end of the run. This tests
     /// how many connections a server supports at once.
     pub keeps_connections_open: bool,
     /// Maximum number of calls under way on one connection, at least 1. With HTTP/1, the calls are pipelined. With
@@ -119,33 +119,32 @@ pub struct ConnectionPolicy {
     pub pipeline: usize,
     /// Which side closes a connection after its last call, and whether with FIN or RST.
     pub close: Close,
-    /// Time after which a connection attempt is abandoned. With `None`, the kernel decides; it repeats its SYN after 1,
-    /// 2, 4 … seconds.
+    /// Timeout of a connection attempt. With `None`, the kernel decides; it repeats its SYN after 1, 2, 4 … seconds.
     pub connect_timeout: Option<Nanos>,
-    /// Whether a call is sent again if the server had already closed the call's connection ([`End::ClosedOnReuse`]).
+    /// Whether a call is sent again if the server closed its idle connection before the request arrived
+    /// ([`End::ClosedOnReuse`]).
     ///
     /// [`End::ClosedOnReuse`]: brimful_core::End::ClosedOnReuse
     pub retry_closed: bool,
-    /// HTTP/2: whether a call whose stream the server refused is sent again.
+    /// HTTP/2: whether a call is sent again if the server refused its stream.
     pub retry_refused: bool,
-    /// Timeout of a response, from the first byte of the request to the end of the response. It is also the timeout of
-    /// a TLS handshake.
+    /// Timeout from the first byte of the request to the end of the response. It is also the timeout of a TLS
+    /// handshake.
     pub response_timeout: Nanos,
-    /// Network of the addresses of this host from which TCP connections are made, in turn. With `None`, the kernel
-    /// chooses.
+    /// Network of this host's addresses that are used in turn as source addresses of TCP connections. With `None`, the
+    /// kernel chooses.
     pub source: Option<Cidr>,
     /// Size of each socket's send buffer in bytes (`SO_SNDBUF`).
     pub send_buffer: Option<u32>,
     /// Size of each socket's receive buffer in bytes (`SO_RCVBUF`).
     pub receive_buffer: Option<u32>,
-    /// Number of connections that all shards together open before the start. Without them, a high rate would begin with
-    /// many simultaneous connection attempts, which clients with established keep-alive connections do not make.
+    /// Number of connections that all shards together open before the start. Without them, a load at a high rate would
+    /// begin with many simultaneous connection attempts, unlike real clients with established connections.
     pub warm_connections: u64,
 }
 
 impl Default for ConnectionPolicy {
-    /// By default, connections are kept alive and carry one call at a time, and a response must arrive within five
-    /// seconds.
+    /// Connections are kept alive and carry one call at a time, and a response must arrive within five seconds.
     fn default() -> ConnectionPolicy {
         ConnectionPolicy {
             calls_per_connection: None,
@@ -166,8 +165,8 @@ impl Default for ConnectionPolicy {
     }
 }
 
-/// The kernel interface that the engine uses for network I/O. It affects the generator's CPU time per call, but not the
-/// results of calls.
+/// The kernel interface for network I/O. It affects the load generator's CPU time per call, but not the outcome of
+/// calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Use io_uring if it is available, otherwise epoll.
@@ -179,8 +178,8 @@ pub enum Engine {
     Epoll,
 }
 
-/// The side that closes a connection after its last call. The socket on that side stays in `TIME_WAIT` afterwards
-/// (Mosberger & Jin 1998, §4.3).
+/// The side that closes a connection after its last call. That side's socket stays in `TIME_WAIT` afterwards (Mosberger
+/// & Jin 1998, §4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Close {
     /// The server closes, as requested by `Connection: close`.
@@ -188,35 +187,34 @@ pub enum Close {
     Server,
     /// The client closes with FIN.
     Fin,
-    /// The client closes with RST. This leaves no `TIME_WAIT`, but the server sees a reset.
+    /// The client closes with RST. This leaves no socket in `TIME_WAIT`, but the server sees a reset.
     Rst,
 }
 
 /// The result of a finished run.
 #[derive(Debug)]
 pub struct Run<O> {
-    /// All shards' observers, merged.
+    /// The merged observers of all shards.
     pub observer: O,
     /// Start of the run on `CLOCK_MONOTONIC`, in nanoseconds.
     pub started_monotonic_ns: u64,
-    /// Time from the start to the end of the last call.
+    /// Time from the start of the run to the end of its last call.
     pub duration: Nanos,
     /// Whether the run ended early because `stop` was set.
     pub interrupted: bool,
-    /// CPU time of all shards.
+    /// CPU time of all shards together.
     pub cpu: CpuTime,
-    /// The longest time for which a shard was not able to handle events: the length of a turn of its event loop, less
-    /// the time that it slept deliberately.
+    /// The longest time for which a shard did not check for events, apart from deliberate sleep.
     pub longest_gap: Nanos,
-    /// Share of the time for which the busiest shard worked. Waiting and spinning do not count as work.
+    /// Share of the run for which the busiest shard worked. Waiting and spinning do not count as work.
     pub busy_share: f64,
     /// The sum, over all shards, of the highest number of connections that the shard had open at once.
     pub max_open_connections: u64,
-    /// Name of the kernel interface that was used, `uring` or `epoll`.
+    /// Name of the kernel interface that was used: `uring` or `epoll`.
     pub engine: &'static str,
-    /// CPU time that the shards did not get from the host.
+    /// CPU time that the shards lost to other programs, quotas or the hypervisor.
     pub host: HostContention,
-    /// Messages of the shards that panicked. The observer contains all events that such a shard reported before.
+    /// Messages of the shards that panicked. The observer contains the events that these shards reported before.
     pub panics: Vec<String>,
     /// The first request body that could not be read from its file, and the reason.
     pub body_error: Option<String>,
@@ -233,10 +231,10 @@ pub enum EngineError {
     Cpu {
         /// Number of the requested CPU.
         cpu: usize,
-        /// The kernel's error.
+        /// The error of the system call.
         source: std::io::Error,
     },
-    /// No epoll instance could be created, or waiting for events failed.
+    /// No epoll instance could be created, or waiting for events failed, with this error.
     #[error("cannot wait for sockets: {0}; raise the descriptor limit (`ulimit -n`) and try again")]
     Wait(std::io::Error),
     /// The descriptor limit is too low for the load.
@@ -253,7 +251,7 @@ pub enum EngineError {
         /// A descriptor limit that is sufficient for the load.
         raise_to: u64,
     },
-    /// io_uring was requested, but cannot be used.
+    /// io_uring was requested but cannot be used, for this reason.
     #[error("cannot use io_uring: {0}; or choose `--engine epoll`")]
     UringUnavailable(String),
     /// No address of the requested source range can be used.
@@ -264,7 +262,7 @@ pub enum EngineError {
         /// The reason why the range cannot be used.
         why: String,
     },
-    /// A thread of the engine could not be started, or panicked before its first turn.
+    /// A thread of the engine could not be started, or panicked while it was set up.
     #[error("a shard of the engine failed: {0}")]
     Thread(String),
     /// A file with the body of a request cannot be read.
@@ -283,7 +281,7 @@ pub enum EngineError {
     Request {
         /// Name of the request's class.
         class: String,
-        /// The error in the request.
+        /// The reason why the request is not valid HTTP.
         source: brimful_http::RequestError,
     },
     /// A placeholder of a request cannot be replaced by a value.
@@ -296,8 +294,8 @@ pub enum EngineError {
     },
 }
 
-/// Runs shards, each with its own workload, requests and observer. Returns when every workload is done and every call
-/// has ended, or when `stop` is set.
+/// Runs the shards, each with its own workload, requests and observer. Returns when every call of every workload has
+/// ended, or when `stop` is set.
 ///
 /// # Errors
 /// [`EngineError`] if a shard cannot be set up. A failed call is not an error but an outcome.
@@ -333,7 +331,7 @@ where
     let warm_per_shard = warm.len().div_ceil(shards.len().max(1));
     let contention = contention::ContentionWatch::start(&config.cpus);
     let resolver = Resolver::start(&config.address, &settings.addresses, config.connections.source);
-    // The start is far enough in the future for every thread to be ready: 2 ms, and 5 ms per shard.
+    // Leaves time until the start for all threads to be set up: 2 ms, and 5 ms per shard.
     let clock = Clock::starting_at(config.start, Nanos::from_millis(2 + 5 * shards.len() as u64));
     let finished: Vec<Result<(O, ShardUsage), EngineError>> = std::thread::scope(|scope| {
         let threads: Vec<_> = shards
@@ -364,8 +362,8 @@ where
 }
 
 impl Config {
-    /// Returns the settings of all sockets, and whether io_uring is used. Raises the limit on descriptors, and checks
-    /// that it allows [`Config::min_connections`].
+    /// Raises the limit on descriptors, and checks that it allows [`Config::min_connections`]. Returns the settings of
+    /// all sockets, and whether to use io_uring.
     fn prepare<'a, W, R: Requests<'a>, O>(&self, shards: &[(W, R, O)]) -> Result<(Settings, bool), EngineError> {
         host::raise_descriptor_limit();
         let longest = shards.iter().map(|(_, requests, _)| requests.max_request_bytes()).max();
@@ -380,7 +378,7 @@ impl Config {
     }
 
     fn settings(&self, longest_request: usize) -> Result<Settings, EngineError> {
-        /// Length in bytes that fits into one TCP segment on practically every network.
+        /// Number of bytes that fit into one TCP segment on practically every network.
         const SEGMENT: usize = 1200;
         let is_long = longest_request > SEGMENT;
         let policy = &self.connections;
@@ -401,7 +399,7 @@ impl Config {
             sources: sources.into_iter().map(|source| SocketAddr::new(source, 0)).collect(),
             options: SocketOptions {
                 reset_on_close: policy.close == Close::Rst,
-                // The option exists only for TCP, which otherwise delays small segments (Nagle's algorithm).
+                // The option exists only for TCP.
                 no_delay: target.is_some() && (is_pipelined || is_long),
                 send_buffer: policy.send_buffer,
                 receive_buffer: policy.receive_buffer,

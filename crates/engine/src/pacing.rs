@@ -3,34 +3,33 @@
 //! A thread that sleeps until an exact time wakes late: by a few microseconds if its CPU stays awake, by tens of
 //! microseconds if a hypervisor must resume it. A thread that spins uses a whole core. So a wait sleeps until a margin
 //! before its end, and then spins. The margin is learnt from the lateness of earlier sleeps. Short and long waits have
-//! different margins, because a CPU enters deeper sleep states in longer waits. If a margin leaves no time to sleep, it
-//! is reduced, because otherwise waits at high rates would always spin. A caller may also choose not to spin and to be
-//! a little late.
+//! different margins, because a CPU enters deeper sleep states in longer waits. A margin that leaves no time to sleep
+//! is reduced step by step, because otherwise short waits would always spin. A caller may also choose not to spin and
+//! to be a little late.
 
 use crate::clock::Clock;
 use brimful_core::Nanos;
 
-/// The longest wait. It is also the longest time until a stop request is noticed.
+/// The longest wait for an event. A request to stop the run is noticed within this time.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Fraction of the sleeps whose lateness should be at most the learnt margin.
+/// Fraction of the sleeps that should end late by at most the learnt margin.
 const QUANTILE: f64 = 0.9;
-/// Step by which the margin is adjusted after a sleep, in nanoseconds.
+/// Change of the margin after one sleep, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
-/// Duration of the shortest sleep. A shorter sleep would need more CPU time than spinning, because of the timer and the
-/// wake-up.
+/// Minimum duration of a sleep. The timer and wake-up of a shorter sleep need more CPU time than spinning.
 const MIN_SLEEP: Nanos = Nanos::from_micros(10);
 const MIN_MARGIN_NS: f64 = 2_000.0;
 const MAX_MARGIN_NS: f64 = 200_000.0;
-/// The margin until the first sleep was measured.
+/// The margin before any sleep was measured, in nanoseconds.
 const INITIAL_MARGIN_NS: f64 = 50_000.0;
 /// Binary logarithm of the upper limit of the shortest class of waits, in nanoseconds: 2¹⁴ ns = 16 µs. The limit of
-/// each further class is twice the limit of the class before; such a class is called an octave.
+/// each further class is twice that of the class before (an octave).
 const FIRST_OCTAVE_LOG2: u32 = 14;
-/// Number of octaves: classes of waits by duration, each with its own margin. The last octave contains all waits of 2²²
+/// Number of classes of waits by duration (octaves), each with its own margin. The last class contains all waits of 2²²
 /// ns = 4 ms and more.
 const OCTAVES: usize = 10;
 
-/// How a wait was spent.
+/// The duration of a wait for events, and how the thread spent it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTimes {
     /// Total duration of the wait.
@@ -39,23 +38,23 @@ pub struct WaitTimes {
     pub busy_waited: Nanos,
     /// Time at which the latest check for events began.
     pub polled_at: Nanos,
-    /// Maximum time by which a check for events, including its sleep, if any, took longer than planned.
+    /// Longest delay of a check for events, or of the sleep in it, beyond the planned end.
     pub overslept: Nanos,
 }
 
-/// Learns how long before the end of a wait the thread must stop sleeping to be on time. It spins for the rest of the
-/// wait.
+/// Waits for events. Learns how long before the end of a wait the thread must stop sleeping to be on time, and spins
+/// for the rest of the wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacer {
     margins_ns: [f64; OCTAVES],
-    /// The octave of the latest wait, which selects the margin.
+    /// The class of the latest wait by duration, which selects the margin.
     octave: usize,
-    /// Whether to spin before the end of a wait. If not, a wait ends when its sleep ends, which may be late.
+    /// Whether to spin before the end of a wait. If not, a wait ends with its sleep, which may be late.
     exactly: bool,
 }
 
 impl Pacer {
-    /// Creates a pacer with the initial margin for every octave.
+    /// Creates a pacer with the initial margin for every class of waits.
     pub fn new() -> Pacer {
         Pacer { margins_ns: [INITIAL_MARGIN_NS; OCTAVES], octave: 0, exactly: true }
     }
@@ -66,8 +65,7 @@ impl Pacer {
     }
 
     /// Waits for an event until `until`, but no longer than [`MAX_WAIT`]. `poll` checks for events and returns whether
-    /// there is one. Given a duration, `poll` may sleep until an event, for at most this duration. Given `None`, it
-    /// does not sleep.
+    /// there is one. Given a duration, `poll` may sleep for this time at most; given `None`, it must not sleep.
     pub fn wait<E>(
         &mut self,
         clock: Clock,
@@ -95,8 +93,8 @@ impl Pacer {
                 _ if has_event => return Ok(WaitTimes { total: woke - began, busy_waited, polled_at, overslept }),
                 Some(sleep) if self.exactly => self.woke(woke - (now + sleep)),
                 Some(_) => {}
-                // The first check does not count as spinning, because it may carry out operations that were requested
-                // before the wait.
+                // The first check does not count as spinning, because it may also submit operations that were requested
+                // before.
                 None if is_first => {}
                 None => busy_waited += woke - now,
             }
@@ -108,7 +106,7 @@ impl Pacer {
         }
     }
 
-    /// Time to sleep if the wait ends in `left`; `None` if it is time to spin.
+    /// Duration to sleep now if the wait ends in `left`; `None` if it is time to spin.
     fn sleep(&mut self, left: Nanos) -> Option<Nanos> {
         if !self.exactly {
             return Some(left);
@@ -118,17 +116,17 @@ impl Pacer {
         left.0.checked_sub(self.margins_ns[self.octave] as u64).map(Nanos).filter(|sleep| *sleep > MIN_SLEEP)
     }
 
-    /// Begins a wait of this duration. If the margin leaves no time to sleep, the margin is reduced by a part of a
-    /// step.
+    /// Begins a wait of this duration, and selects its margin. A margin that leaves no time to sleep is reduced by a
+    /// fraction of a step.
     fn begin(&mut self, left: Nanos) {
         if self.sleep(left).is_none() {
             self.step(-STEP_NS * (1.0 - QUANTILE));
         }
     }
 
-    /// Updates the margin after a sleep that no event ended and that ended later than planned by `late`. The margin
-    /// follows the quantile by stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin,
-    /// the margin grows by [`QUANTILE`] of a step; otherwise, it shrinks by the rest of the step.
+    /// Updates the margin after a sleep that ended `late` later than planned, without an event. The margin follows the
+    /// quantile by stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin, it grows by
+    /// [`QUANTILE`] of a step; otherwise, it shrinks by the rest of a step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });
@@ -154,7 +152,7 @@ mod tests {
     #[test]
     fn the_margin_settles_where_nine_of_ten_sleeps_end_within_it() {
         let mut pacer = Pacer::new();
-        // The lateness of the sleeps is uniform between 0 and 20 µs, in a scrambled order.
+        // The lateness of the sleeps takes the values between 0 and 20 µs in a scrambled order, equally often.
         for i in 0u64..20_000 {
             pacer.sleep(WAIT);
             pacer.woke(Nanos(i * 7_919 % 20_000));

@@ -1,9 +1,9 @@
-//! Follows redirects. Each redirect that is followed makes a new call, which begins as soon as the response with the
-//! redirect is complete.
+//! Follows redirects. Each followed redirect causes a new call, which begins as soon as the response with the redirect
+//! is complete.
 //!
-//! The client or session of the redirected call makes the new call too, and waits for its response. All new calls are
-//! in one class, after the classes of the workload, and are not part of the schedule. A redirect is not followed if it
-//! leads to another server, exceeds the limit, or would send a request body again. Such redirects are counted.
+//! The client or session of the redirected call also sends the new call and waits for its response. All such calls are
+//! in one extra class after the classes of the workload, and are not part of the schedule. A redirect is counted but
+//! not followed if it leads to another server, exceeds the limit, or would send a request body again.
 
 use crate::RequestSettings;
 use brimful_core::workload::Workload;
@@ -14,21 +14,21 @@ use std::collections::HashMap;
 /// A redirect in a response, and whether it is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redirect {
-    /// The redirect is followed by this new call.
+    /// The redirect is followed by a new call with this specification.
     To(CallSpec),
     /// The redirect is not followed, for this reason.
     NotFollowed(UnfollowedReason),
 }
 
-/// How redirects are followed; it is the same for all shards of a run.
+/// Whether and how redirects are followed; the same for all shards of a run.
 #[derive(Clone, Debug)]
 pub struct RedirectPolicy {
-    /// Maximum number of redirects that are followed, one after another, for one scheduled call.
+    /// Maximum number of successive redirects that are followed for one scheduled call.
     max_redirects: u64,
     /// Scheme, host and port of the server.
     origin: String,
     settings: RequestSettings,
-    /// For each class, the header fields that have the same value in all its calls.
+    /// For each class, the header fields with the same value in all of its calls.
     headers: Vec<Vec<(String, String)>>,
 }
 
@@ -42,7 +42,8 @@ impl RedirectPolicy {
             let is_content = ["content-type", "content-length", "content-encoding", "expect"]
                 .iter()
                 .any(|content| name.eq_ignore_ascii_case(content));
-            // A field with a placeholder has another value in each call, so it is not among the shared fields.
+            // Leaves out fields that describe a request body, and fields with a placeholder, whose value differs
+            // between calls.
             (!is_content && !value.contains('{')).then(|| (name.clone(), value.clone()))
         };
         RedirectPolicy {
@@ -57,35 +58,35 @@ impl RedirectPolicy {
         }
     }
 
-    /// The class of all calls that follow redirects.
+    /// The extra class that contains all calls that follow redirects.
     fn class(&self) -> ClassId {
         ClassId(self.headers.len() as u16)
     }
 }
 
-/// The calls of one shard that follow redirects.
+/// The calls of one shard that follow redirects and have not ended.
 #[derive(Debug)]
 pub struct Redirects<'a> {
     policy: &'a RedirectPolicy,
     under_way: HashMap<RequestId, Hop>,
-    /// Number of the next new call. It becomes the call's [`RequestId`].
+    /// The [`RequestId`] of the next call that follows a redirect.
     next: u64,
 }
 
-/// A call that follows a redirect, with the request to send.
+/// A call that follows a redirect: its request and its position in a series of redirects.
 #[derive(Clone, Debug)]
 struct Hop {
     method: String,
     target: String,
     request: Request,
-    /// The class of the scheduled call that was redirected first.
+    /// The class of the scheduled call that was redirected.
     class: ClassId,
-    /// Number of redirects from the scheduled call to this call: 1 for the first.
+    /// Number of redirects from the scheduled call to this call, at least 1.
     nth: u64,
 }
 
 impl<'a> Redirects<'a> {
-    /// Creates the state of a shard that has followed no redirect yet.
+    /// Creates the state of a shard that has followed no redirects.
     pub fn new(policy: &'a RedirectPolicy) -> Redirects<'a> {
         Redirects { policy, under_way: HashMap::new(), next: 0 }
     }
@@ -95,7 +96,8 @@ impl<'a> Redirects<'a> {
         call.class == self.policy.class()
     }
 
-    /// The request of a call that follows a redirect. If `last` is set, it is the last request on its connection.
+    /// The request of a call that follows a redirect; `None` if the call does not. `last` says that it is the last
+    /// request on its connection.
     pub fn request(&self, call: &CallSpec, last: bool) -> Option<Request> {
         let hop = self.under_way.get(&call.request)?;
         let render_last = || self.render(&hop.method, &hop.target, hop.class, true);
@@ -103,7 +105,7 @@ impl<'a> Redirects<'a> {
     }
 
     /// The redirect in the head of the response to this call; `None` if the response is not a redirect. `first` is the
-    /// request of the call if the call is from the schedule, and `None` if the call itself follows a redirect.
+    /// call's request if the call is scheduled, and `None` if the call itself follows a redirect.
     pub fn redirect_in(&mut self, call: &CallSpec, head: &[u8], first: Option<&Request>) -> Option<Redirect> {
         let RedirectPolicy { max_redirects, origin, .. } = self.policy;
         let (method, target, class, nth) =
@@ -133,7 +135,7 @@ impl<'a> Redirects<'a> {
         Some(Redirect::To(CallSpec { class: self.policy.class(), request: id, session: call.session }))
     }
 
-    /// Drops the data about a call that has ended or will not be made, if it follows a redirect.
+    /// Drops the request of a call that follows a redirect, once the call has ended or will not begin.
     pub fn forget(&mut self, call: &CallSpec) {
         if self.follows_redirect(call) {
             self.under_way.remove(&call.request);

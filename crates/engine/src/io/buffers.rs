@@ -1,24 +1,24 @@
-//! Receive buffers that the kernel chooses when bytes arrive (`io_uring_register_buf_ring(3)`), so that idle
-//! connections need no buffer.
+//! Receive buffers from which the kernel chooses one when bytes arrive (`io_uring_register_buf_ring(3)`). Idle
+//! connections therefore need no buffer.
 
 use io_uring::types::BufRingEntry;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Number of buffers, a power of two. They are used in turn, so all of them together should fit into the CPU's cache.
+/// Number of buffers, a power of two. All of them together (2 MiB) fit into the caches of most CPUs.
 pub const BUFFER_COUNT: u16 = 128;
 /// Size of a buffer in bytes. A response that fits into one buffer needs one read.
 pub const BUFFER_BYTES: usize = 16384;
-/// Distance between the starts of two buffers, in bytes: an odd number of 64-byte cache lines. With a power of two, all
-/// buffers would begin in the same set of the CPU's cache.
+/// Distance between the starts of two adjacent buffers, in bytes: an odd number of 64-byte cache lines. With a power of
+/// two, the buffers would all begin in the same set of the CPU's cache and evict one another.
 const STRIDE: usize = BUFFER_BYTES + 17 * 64;
 const _: () = assert!(STRIDE % (2 * 64) == 64);
 const PAGE: usize = 4096;
-/// Offset of the first buffer, after the ring of descriptors.
+/// Offset of the first buffer in bytes, directly after the kernel's ring of buffer descriptors.
 const DATA: usize = BUFFER_COUNT as usize * size_of::<BufRingEntry>();
 
-/// One block of memory: the kernel's ring of descriptors, followed by the buffers.
+/// The receive buffers, in one block of memory: the kernel's ring of buffer descriptors, then the buffers.
 ///
 /// Invariant: this program may access a buffer from the completion that fills it until [`Buffers::recycle`]. At all
 /// other times, only the kernel may.
@@ -48,7 +48,7 @@ impl Buffers {
         }
     }
 
-    /// Address of the ring.
+    /// Address of the ring of buffer descriptors, for its registration in the kernel.
     pub fn address(&self) -> u64 {
         self.memory.as_ptr() as u64
     }

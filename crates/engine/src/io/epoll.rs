@@ -1,4 +1,4 @@
-//! I/O by system calls on sockets that edge-triggered epoll reports as ready. Requires Linux 5.11 or later.
+//! Network I/O by edge-triggered epoll and non-blocking system calls. Requires Linux 5.11 or later.
 
 use super::unsent::SendQueue;
 use super::{Io, IoEvent, Route, Settings, Token, WarmConnection, socket};
@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// Maximum number of events that one wait returns.
 const MAX_EVENTS: usize = 64;
-/// Maximum number of reads from one connection before other connections are read.
+/// Maximum number of successive reads from one connection before other connections are read.
 const MAX_READS: u32 = 16;
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
@@ -29,15 +29,15 @@ pub struct Epoll<'a> {
     events: Vec<epoll::Event>,
     taken: usize,
     reading: Option<Reading>,
-    /// Connections that may have more data to read, although epoll will not report it.
+    /// Connections that may have more data to read, although epoll will not report this.
     unread: Vec<Reading>,
-    /// Connections whose requests are gathered and then sent in one write.
+    /// Connections with requests to be sent in one write.
     gathering: Vec<Token>,
-    /// Connections whose [`IoEvent::Sent`] has not been reported yet.
+    /// Connections for which [`IoEvent::Sent`] must still be returned.
     sent: VecDeque<Token>,
-    /// Number of connections in `sent` to report in this turn of the event loop: those that were in the list at the
-    /// latest wait. Without this limit, a connection whose data is always accepted at once could delay all other
-    /// connections forever.
+    /// Number of connections in `sent` to report before the next wait: those that were in the list at the latest wait.
+    /// Without this limit, a connection whose data is always accepted at once could delay all other connections
+    /// forever.
     sent_due: usize,
     buffer: Vec<u8>,
     received: usize,
@@ -47,7 +47,7 @@ pub struct Epoll<'a> {
 struct Socket<'a> {
     generation: u32,
     connecting: bool,
-    /// Whether a failed write has consumed the socket's error. The next read then reports the end of the stream,
+    /// Whether a failed write has cleared the socket's error. The next read then reports the end of the stream,
     /// although the connection was reset.
     broken: bool,
     /// Whether [`IoEvent::Sent`] must be reported once the kernel has accepted all bytes.
@@ -56,14 +56,14 @@ struct Socket<'a> {
     unsent: SendQueue<'a>,
 }
 
-/// A connection that still has to be read.
+/// A connection with data to read.
 #[derive(Clone, Copy)]
 struct Reading {
     token: Token,
-    /// Whether epoll has already reported the end of the connection. No further event will come, so the connection must
-    /// now be read to its end.
+    /// Whether epoll has reported the end of the connection. No further event will come, so all of its data must be
+    /// read now.
     hung_up: bool,
-    /// Whether there is urgent (out-of-band) data. A read stops at urgent data even if more data follows.
+    /// Whether the connection has urgent (out-of-band) data. A read stops at urgent data even if more data follows.
     urgent: bool,
     reads_left: u32,
 }
@@ -97,8 +97,8 @@ impl<'a> Io<'a> for Epoll<'a> {
         let Settings { addresses, sources, options, .. } = &self.settings;
         let address = addresses.get(route.address).ok_or(Errno::ADDRNOTAVAIL)?;
         let socket = socket::open(address, options, sources.get(route.source))?;
-        // Edge-triggered epoll reports the state of a newly registered socket at once. So an established socket is
-        // registered like any other.
+        // Edge-triggered epoll reports the state of a newly registered socket at once, so an attempt that has already
+        // succeeded needs no special case.
         self.watch(token, socket, true)
     }
 
@@ -206,8 +206,8 @@ impl<'a> Io<'a> for Epoll<'a> {
                     return Some(happened);
                 }
             } else {
-                // Connections with more data are read after all events. `read` puts a connection back into the list if
-                // data remains.
+                // Connections with more data are read after all events. `read` returns a connection to the list if data
+                // remains.
                 let again = self.unread.iter().position(|reading| reading.reads_left > 0)?;
                 self.reading = Some(self.unread.swap_remove(again));
             }
@@ -234,7 +234,7 @@ impl<'a> Epoll<'a> {
         (socket.generation == token.generation).then_some(socket)
     }
 
-    /// Registers a socket with epoll. The registration is never changed.
+    /// Registers a socket with epoll for all events.
     fn watch(&mut self, token: Token, fd: OwnedFd, connecting: bool) -> Result<(), Errno> {
         let flags = EventFlags::IN | EventFlags::PRI | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         epoll::add(&self.epoll, &fd, EventData::new_u64(token.into()), flags)?;
@@ -294,8 +294,8 @@ impl<'a> Epoll<'a> {
             Ok((0, _)) => Some(if slot.broken { IoEvent::Reset } else { IoEvent::EndOfStream }),
             Ok((n, _)) => {
                 self.received = n;
-                // A short read means that the socket is empty. An event reports later data, but not an end of the
-                // connection that was already reported.
+                // Continues to read unless the read was short, which means that the socket is empty. After urgent data
+                // or a reported end, a short read does not mean this, and no further event would come.
                 if n == self.buffer.len() || reading.hung_up || reading.urgent {
                     reading.reads_left -= 1;
                     if reading.reads_left > 0 {
@@ -328,22 +328,22 @@ impl<'a> Epoll<'a> {
         }
     }
 
-    /// Reads everything that remains on a connection that can send no more: the server may have sent a response, and
-    /// closed the connection before it read all requests.
+    /// Schedules reads of all remaining data after a failed write. The server may have sent a response and closed the
+    /// connection before it read all requests.
     fn read_to_the_end(&mut self, token: Token) {
         self.unread.push(Reading { token, hung_up: true, urgent: false, reads_left: MAX_READS });
     }
 }
 
 impl Socket<'_> {
-    /// Returns the number of bytes written, or `None` if the connection can send no more.
+    /// Returns the number of bytes written; `None` if the write failed and no more can be sent on the connection.
     fn written(&mut self, result: rustix::io::Result<usize>) -> Option<usize> {
         match result {
             Ok(n) => Some(n),
             Err(Errno::AGAIN | Errno::INTR) => Some(0),
             Err(errno) => {
-                // EPIPE means that the server had ended its stream before it reset the connection, so the reads report
-                // the true end.
+                // EPIPE means that the server ended its stream before it reset the connection, so the reads report the
+                // correct end.
                 self.broken |= errno != Errno::PIPE;
                 None
             }

@@ -13,10 +13,10 @@ use std::time::Duration;
 /// Options of every socket of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Whether closing the socket resets the connection: the kernel sends RST instead of FIN.
+    /// Whether to close the socket with RST instead of FIN.
     pub reset_on_close: bool,
-    /// Whether to send a partial segment while earlier data is unacknowledged (`TCP_NODELAY`). Without this, the end of
-    /// a request of several segments could wait for an acknowledgement.
+    /// Whether to disable Nagle's algorithm (`TCP_NODELAY`), which delays a partial segment until earlier data is
+    /// acknowledged. It would delay the end of a request of several segments.
     pub no_delay: bool,
     /// Size of the send buffer in bytes (`SO_SNDBUF`). The kernel doubles it for its own needs.
     pub send_buffer: Option<u32>,
@@ -30,8 +30,8 @@ pub fn open(address: &Address, options: &SocketOptions, source: Option<&SocketAd
     let socket = socket_with(address.family(), SocketType::STREAM, flags, None)?;
     options.apply(&socket)?;
     if let Some(source) = source {
-        // With this option, `connect` chooses the port, and may choose the same port for connections to other servers.
-        // Otherwise `bind` would reserve a port for this socket alone.
+        // With this option, `connect` rather than `bind` chooses the port, so that connections to different servers can
+        // share a port. Otherwise, this host runs out of ports sooner.
         set_bind_address_no_port(&socket)?;
         bind(&socket, source)?;
     }
@@ -56,7 +56,7 @@ fn set_bind_address_no_port(socket: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Opens up to `count` connections, one after another. Stops at the first connection that is not established within
-/// `timeout`. The reason is not reported here, because the run will meet the same error and report it.
+/// `timeout`. Does not report the reason, because the run will meet the same error and report it.
 pub fn open_established(settings: &Settings, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let open = |nth| {
         let route = settings.warm_route(nth);

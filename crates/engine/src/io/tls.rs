@@ -1,13 +1,14 @@
-//! TLS as a layer between a shard and an engine: an [`Io`] that wraps another [`Io`]. The engines and the shard are the
-//! same with and without TLS.
+//! TLS as a layer between a shard and the kernel interface: an [`Io`] that wraps another [`Io`]. Shards, epoll and
+//! io_uring are the same with and without TLS.
 //!
 //! - The handshake begins when a connection is established. When it is complete, the shard gets `Secured`, and may send
-//!   requests. The last bytes of the client's handshake leave together with the first request.
+//!   requests. The last bytes of the client's handshake are sent together with the first request.
 //! - A byte counts as received once it is decrypted. The content of all records of one read is reported as one
 //!   `Received`. All byte counts are of plaintext.
-//! - After a server's close_notify, the shard gets `Finished`: the stream has ended, but the connection has not. Many
-//!   servers close only after the client's own close_notify, so closing such a connection sends one (RFC 8446 §6.1). If
-//!   more data arrives on the connection, it is `Broken`. A stream that ends without close_notify is `Truncated`.
+//! - After a server's close_notify, the shard gets `Finished`: the TLS stream has ended, but the TCP connection is
+//!   still open. Many servers close it only after the client's own close_notify, so closing such a connection sends one
+//!   (RFC 8446 §6.1). If more data arrives on the connection, it is `Broken`. A stream that ends without close_notify
+//!   is `Truncated`.
 //! - For a connection that violates TLS, `Broken` is reported once, and no further events.
 //!
 //! The number of unsent bytes refers to plaintext, and is an upper bound.
@@ -44,11 +45,11 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of sends whose lengths are kept separately until the kernel has accepted them. The lengths of later
-/// sends are added to the last one.
+/// Maximum number of sends whose lengths are kept separately until the kernel has accepted their bytes. Beyond this
+/// number, lengths are added to that of the latest send.
 const MAX_COUNTED_SENDS: usize = 64;
 
-/// The connections of another [`Io`], secured by TLS.
+/// TLS over the connections of another [`Io`].
 pub struct Tls<'a, I> {
     inner: I,
     config: Arc<ClientConfig>,
@@ -60,12 +61,12 @@ pub struct Tls<'a, I> {
     /// Whether this host closes connections with RST. If so, it does not reply to a close_notify.
     resets: bool,
     slots: Vec<Slot>,
-    /// Events that follow from the latest event of `inner`. The bytes that belong to them are in `scratch`.
+    /// Events that the latest event of `inner` has caused. Their plaintext is in `scratch`.
     events: VecDeque<(Token, IoEvent)>,
     scratch: Scratch,
-    /// The connection whose last handshake bytes are in `scratch`, to be sent together with its first request.
+    /// The connection whose last handshake bytes are in `scratch`. They are sent together with its first request.
     held: Option<Token>,
-    /// Connections whose requests are gathered and then encrypted together.
+    /// Connections with requests to be encrypted and sent together.
     gathering: Vec<Token>,
     life: PhantomData<&'a ()>,
 }
@@ -74,19 +75,19 @@ pub struct Tls<'a, I> {
 struct Slot {
     generation: u32,
     session: Option<Box<Session>>,
-    /// Plaintext to encrypt together with the other data that is sent in this turn of the event loop.
+    /// Plaintext of the connection's requests, to be encrypted and sent together before the next wait.
     gathered: Vec<u8>,
-    /// Lengths of the sends, in order, since the kernel last had accepted all bytes.
+    /// Lengths of all sends, oldest first, since the kernel last had accepted all bytes.
     sends: VecDeque<SentBytes>,
-    /// Plaintext that arrived with the handshake, on a connection that was opened before the run.
+    /// Plaintext that the server sent with its handshake on a connection opened before the run.
     early: Vec<u8>,
     /// Whether the server has sent close_notify.
     finished: bool,
-    /// Whether the TCP connection has ended, or is known to end without further data.
+    /// Whether the TCP connection has ended, or will end without further data.
     ended: bool,
 }
 
-/// The length in bytes of one send, as plaintext and encrypted.
+/// The plaintext length and the encrypted length of one send, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct SentBytes {
     plaintext: usize,
@@ -262,7 +263,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Processes the bytes that `inner` has received. With `last`, the end of the stream follows them.
+    /// Processes the bytes that `inner` has received. `last` says that the server has closed its side after them.
     fn receive(&mut self, token: Token, last: bool) {
         let Tls { inner, slots, scratch, events, .. } = self;
         let Some(slot) = slots.get_mut(token.slot as usize).filter(|slot| slot.generation == token.generation) else {
@@ -300,7 +301,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
                 }
             }
             Err(error) => {
-                // The plaintext that was received before the error is valid.
+                // Reports the plaintext that was decrypted before the error, because it is valid.
                 if has_plaintext && session.is_secured() {
                     events.push_back((token, IoEvent::Received { last: true }));
                 }
@@ -309,13 +310,13 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Ends a session after an error, because no further data on the connection can be trusted. Sends the TLS alert, if
-    /// any.
+    /// Ends a TLS session after an error and reports `Broken`, because no further data on the connection can be
+    /// trusted. Sends the TLS alert, if any.
     fn break_off(&mut self, token: Token, why: TlsFault) {
         if !self.scratch.outgoing.is_empty() {
             self.send_outgoing(token);
-            // The flush cannot wait, because the shard closes the connection next. If it fails, the next flush fails
-            // too.
+            // Flushes now, because the shard closes the connection next. If the flush fails, the next flush fails too
+            // and reports the error.
             let _ = self.inner.flush();
         }
         if let Some(slot) = self.get_mut(token) {
@@ -332,7 +333,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         if is_secured && !slot.finished { IoEvent::Truncated } else { IoEvent::EndOfStream }
     }
 
-    /// Encrypts and sends plaintext.
+    /// Encrypts plaintext and sends it on the connection.
     fn transmit(&mut self, token: Token, plaintext: &[u8]) {
         if self.held.is_some_and(|held| held != token) {
             self.send_held();
@@ -350,13 +351,13 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
             slot.sends.clear();
         }
         inner.send_copied(token, &scratch.outgoing);
-        // The lengths are noted even if the kernel seems to have accepted all bytes: a later event may report that it
-        // has not.
+        // The lengths are kept even if the kernel seems to have accepted all bytes. A later completion may report that
+        // it has not.
         slot.note_send(SentBytes { plaintext: plaintext.len(), encrypted: scratch.outgoing.len() });
         scratch.outgoing.clear();
     }
 
-    /// Sends bytes that TLS itself has produced: handshake messages, alerts and other replies.
+    /// Sends bytes that TLS itself produced: handshake messages, alerts or other replies.
     fn send_outgoing(&mut self, token: Token) {
         if !self.scratch.outgoing.is_empty() {
             self.inner.send_copied(token, &self.scratch.outgoing);
@@ -364,7 +365,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         }
     }
 
-    /// Sends handshake bytes that were held back for a first request, if no request has followed.
+    /// Sends the last handshake bytes that were held back for a first request, because no request has followed.
     fn send_held(&mut self) {
         if let Some(token) = self.held.take() {
             self.send_outgoing(token);
@@ -397,7 +398,7 @@ impl<'a, I: Io<'a>> Tls<'a, I> {
         let other = std::mem::take(&mut scratch.outgoing);
         if inner.unsent(token.slot) == 0 && session.send_close_notify(&mut scratch.outgoing).is_ok() {
             inner.send_copied(token, &scratch.outgoing);
-            // If the flush fails, the next flush fails too.
+            // An error is ignored here, because the next flush fails too and reports it.
             let _ = inner.flush();
         }
         scratch.outgoing = other;
@@ -423,7 +424,7 @@ impl Slot {
             if encrypted == 0 {
                 break;
             }
-            // If the kernel accepted only a part of a send, at least one byte of its plaintext counts as unsent.
+            // If part of a send is still unsent, at least one byte of its plaintext counts as unsent.
             let share = sent.plaintext as u128 * encrypted as u128 / sent.encrypted.max(1) as u128;
             let unsent = if encrypted < sent.encrypted { share.max(1) as usize } else { sent.plaintext };
             plaintext = plaintext.saturating_add(unsent);
@@ -433,9 +434,9 @@ impl Slot {
     }
 }
 
-/// Opens up to `count` connections and secures them, one after another. Stops at the first connection that is not
-/// established within `timeout`, or not secured within `timeout` after that. The reason is not reported here, because
-/// the run will meet the same error and report it.
+/// Opens up to `count` connections and completes their TLS handshakes, one after another. Stops at the first connection
+/// that is not established within `timeout`, or whose handshake then takes longer than `timeout`. Does not report the
+/// reason, because the run will meet the same error and report it.
 pub fn open_secured(settings: &Settings, security: &Security, timeout: Nanos, count: u64) -> Vec<WarmConnection> {
     let config = security.shard_config();
     let mut scratch = Scratch::default();

@@ -1,4 +1,4 @@
-//! Requests that were sent on one connection and that the kernel has not accepted yet.
+//! The queue of a connection's requests that the kernel has not accepted yet.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -7,11 +7,11 @@ use std::io::IoSlice;
 /// Maximum number of requests in one gathering write (`writev`).
 pub const MAX_IO_SLICES: usize = 64;
 
-/// A queue of requests to send. A request's bytes are either borrowed, and shared by many calls, or owned by one call.
+/// A queue of requests to send. A request is either borrowed, if many calls share it, or owned by the queue.
 #[derive(Debug, Default)]
 pub struct SendQueue<'a> {
     requests: VecDeque<Cow<'a, [u8]>>,
-    /// Number of bytes of the first request that the kernel has accepted already.
+    /// Number of bytes of the first request that the kernel has accepted.
     taken: usize,
     bytes: usize,
 }
@@ -28,7 +28,7 @@ impl<'a> SendQueue<'a> {
         self.bytes
     }
 
-    /// Whether all bytes were sent.
+    /// Whether the kernel has accepted all bytes.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
@@ -43,7 +43,7 @@ impl<'a> SendQueue<'a> {
         (pieces, self.requests.len().min(MAX_IO_SLICES))
     }
 
-    /// Moves requests from the front of the queue into `buffer` until it contains at least `enough` bytes.
+    /// Moves whole requests from the front of the queue into `buffer` until it contains at least `enough` bytes.
     pub fn drain_into(&mut self, buffer: &mut Vec<u8>, enough: usize) {
         while buffer.len() < enough
             && let Some(request) = self.requests.pop_front()

@@ -1,12 +1,12 @@
-//! I/O by io_uring. All operations of a turn of the event loop are submitted by one system call, which also waits for
+//! Network I/O by io_uring. One system call submits all operations of an iteration of the event loop and waits for
 //! events.
 //!
 //! - Each shard has one ring, which only its thread uses (`SINGLE_ISSUER`, `DEFER_TASKRUN`; Linux 6.1). Operations
 //!   complete only while this thread waits for events in the kernel.
 //! - Sockets are direct descriptors: entries in a table of the ring, at the index of the connection's slot. The limit
 //!   on descriptors applies to each ring separately.
-//! - A TCP connection is opened by one chain of linked operations: socket, options, bind, connect. A Unix socket is
-//!   first connected without the ring.
+//! - A TCP connection is opened by a chain of linked operations: socket, options, bind, connect. A Unix socket is
+//!   connected outside the ring and then registered.
 //! - `uring/receiving.rs` receives, and `uring/sending.rs` sends. A send that succeeds has no completion.
 
 mod operations;
@@ -33,40 +33,41 @@ use std::borrow::Cow;
 const SUBMISSIONS: u32 = 512;
 const COMPLETIONS: u32 = 8192;
 
-/// A ring and its connections.
+/// An io_uring instance and its connections.
 pub struct Uring<'a> {
-    /// This field comes before `buffers` and all other data that operations point to, so that the ring is dropped
-    /// first.
+    /// Declared before `buffers` and all other data that operations point to, because fields are dropped in this order:
+    /// the ring must be dropped first.
     ring: IoUring,
     buffers: Buffers,
     chain: Box<OperationChain>,
     settings: Settings,
     limit: u32,
     slots: Vec<Slot<'a>>,
-    /// The completions that the latest wait returned, including those that were not handled before it.
+    /// The completions that the latest wait returned, and older ones that are not handled yet.
     completions: Vec<cqueue::Entry>,
     handled: usize,
-    /// Index of the buffer with the latest received bytes, and the number of these bytes.
+    /// Index of the buffer that contains the latest received bytes, and their number.
     received: Option<(u16, usize)>,
-    /// The connection whose receive operation must be submitted again, and whether data may already have arrived.
+    /// The connection whose next receive operation must be submitted, and whether its socket may already contain data.
     rearm: Option<(Token, bool)>,
-    /// Connections whose requests are gathered and then sent by one operation.
+    /// Connections with requests to be sent by one operation.
     gathering: Vec<Token>,
-    /// Connections whose [`IoEvent::Sent`] has not been reported yet.
+    /// Connections for which [`IoEvent::Sent`] must still be returned.
     sent: Vec<Token>,
-    /// Whether a receive in this turn filled its buffer or found no free buffer. If so, more data may be in the socket.
+    /// Whether a receive since the latest wait filled its buffer or found no free buffer. If so, the socket may contain
+    /// more data.
     left_unread: bool,
-    /// Whether the kernel had unfinished work when the latest wait ended, such as the remaining operations of a chain.
+    /// Whether the kernel still had work for this thread when the latest wait ended, such as the next operations of a
+    /// chain.
     working: bool,
-    /// User data and buffers of sends on connections that have been closed. A buffer is kept until its send completes.
+    /// User data and buffers of unfinished sends on closed connections. A buffer is kept until its send completes.
     closed_sends: Vec<(u64, Vec<u8>)>,
     pacer: Pacer,
     failed: Option<std::io::Error>,
-    /// Number of the current turn, counted from 1. A turn ends with a wait. By the end of this wait, every send that
-    /// was tried in the turn has completed or failed.
+    /// Number of the current iteration of the event loop, counted from 1. An iteration ends with a wait. By the end of
+    /// this wait, every non-blocking send of the iteration has completed or failed.
     turn: u64,
-    /// Buffers of sends that were tried in this turn on connections that have been closed. The kernel may still read
-    /// them.
+    /// Buffers of non-blocking sends of this iteration on closed connections. The kernel may still read them.
     buffers_of_closed: Vec<Vec<u8>>,
 }
 
@@ -75,19 +76,19 @@ struct Slot<'a> {
     generation: u32,
     connecting: bool,
     receiving: bool,
-    /// Whether a send is under way whose completion will be reported.
+    /// Whether a blocking send is under way. Its completion will be reported.
     sending: bool,
-    /// The turn in which a send of `outgoing` was last tried; 0 before the first try.
+    /// The iteration of the event loop in which `outgoing` was last sent without waiting; 0 if never.
     tried_in: u64,
-    /// Whether a failed send has consumed the socket's error. The next receive then reports the end of the stream,
+    /// Whether a failed send has cleared the socket's error. The next receive then reports the end of the stream,
     /// although the connection was reset.
     broken: bool,
     /// Whether [`IoEvent::Sent`] must be reported once the kernel has accepted all bytes.
     notify_sent: bool,
-    /// Number of bytes of the latest send that do not count as accepted by the kernel; see [`LONG_REQUEST`].
+    /// Number of bytes of the latest send that are not known to be accepted by the kernel; see [`LONG_REQUEST`].
     short: usize,
     unsent: SendQueue<'a>,
-    /// The buffer of the send under way.
+    /// The bytes of the latest send.
     outgoing: Vec<u8>,
 }
 
@@ -106,8 +107,7 @@ impl<'a> Io<'a> for Uring<'a> {
             .map_err(unavailable)?;
         let mut probe = Probe::new();
         ring.submitter().register_probe(&mut probe).map_err(unavailable)?;
-        // Of all operations that are used, bind was added to Linux last. A kernel that supports bind supports all of
-        // them.
+        // Bind is the newest of the operations used here, so a kernel that supports bind supports all of them.
         if !probe.is_supported(opcode::Bind::CODE) {
             return Err(unavailable(std::io::ErrorKind::Unsupported.into()));
         }
@@ -153,7 +153,7 @@ impl<'a> Io<'a> for Uring<'a> {
         }
         self.occupy(token, true)?;
         let (chain, length) = self.chain.operations(token, route);
-        // The operations of a chain must be submitted by the same system call.
+        // All operations of a chain must be submitted by one system call.
         if self.room() < length {
             self.submit();
         }
@@ -233,8 +233,7 @@ impl<'a> Io<'a> for Uring<'a> {
         } else if tried_in == self.turn {
             self.buffers_of_closed.push(outgoing);
         }
-        // Cancels the operations under way, because each of them would keep its socket open after the descriptor is
-        // closed.
+        // Cancels the unfinished operations, because each would keep its socket open after the descriptor is closed.
         for (under_way, kind) in
             [(connecting, OperationKind::Connect), (receiving, OperationKind::Receive), (sending, OperationKind::Send)]
         {
@@ -260,8 +259,8 @@ impl<'a> Io<'a> for Uring<'a> {
         self.left_unread = false;
         let mut pacer = self.pacer;
         let has_unhandled = self.handled < self.completions.len();
-        // If gathered requests wait for the result of an earlier send, this wait does not block, because the result
-        // comes at once.
+        // Does not block if events are ready to be returned, or if requests wait for the result of a non-blocking send,
+        // which comes at once.
         let until =
             if has_unhandled || !self.sent.is_empty() || !self.gathering.is_empty() { Nanos::ZERO } else { until };
         let mut first = true;
@@ -331,7 +330,7 @@ impl<'a> Uring<'a> {
 
     /// Registers a socket that was opened outside the ring.
     fn register(&mut self, token: Token, socket: &OwnedFd, connecting: bool) -> Result<(), Errno> {
-        // The slot may still contain the socket of its previous connection: its close may not have been submitted yet.
+        // Submits the close of the slot's previous connection first. Otherwise, its socket might still be in the slot.
         if !self.ring.submission().is_empty() {
             self.submit();
         }
@@ -341,17 +340,17 @@ impl<'a> Uring<'a> {
         Ok(())
     }
 
-    /// Registers a Unix socket that was connected without the ring. If the ring connected it, and the server's accept
-    /// queue were full, the attempt would occupy a kernel thread.
+    /// Registers a Unix socket that was connected outside the ring. A connect by the ring would block one of the
+    /// kernel's threads if the server's accept queue were full.
     fn adopt_unix_socket(&mut self, token: Token, socket: &OwnedFd) -> Result<(), Errno> {
         self.register(token, socket, true)?;
         self.push(&opcode::Nop::new().build().user_data(user_data(token, OperationKind::Connect)));
         Ok(())
     }
 
-    /// Moves the completions from the ring to `completions`, and ends the turn.
+    /// Moves the completions from the ring to `completions`, and ends this iteration of the event loop.
     fn take_completions(&mut self) {
-        // If memory is short, the kernel may not have accepted all operations. The turn then goes on.
+        // If memory is short, the kernel may not have accepted all operations. The iteration then continues.
         let submitted = self.ring.submission().is_empty();
         let mut completions = std::mem::take(&mut self.completions);
         completions.drain(..self.handled);
@@ -382,11 +381,12 @@ impl<'a> Uring<'a> {
             OperationKind::Setup | OperationKind::Connect => {
                 slot.connecting = false;
                 match result {
-                    // An earlier operation of the chain has failed. That operation's completion has the reason.
+                    // The operation was cancelled because an earlier operation of its chain failed, whose completion
+                    // has the reason.
                     _ if result == -libc::ECANCELED => None,
                     _ if result < 0 => Some((token, IoEvent::NotEstablished(Errno::from_raw_os_error(-result)))),
                     _ => {
-                        // The receive is submitted after the shard has sent its first request.
+                        // The receive operation is submitted later, after the shard has sent its first request.
                         self.rearm = Some((token, false));
                         Some((token, IoEvent::Established))
                     }
@@ -411,9 +411,10 @@ impl<'a> Uring<'a> {
     }
 
     fn push(&mut self, entry: &Entry) {
-        // SAFETY: the data that the entry points to does not move until the kernel has read it. The chain and the
-        // receive buffers live as long as the ring, and shared requests live longer (`'a`). A slot's `outgoing` does
-        // not change while its send is under way, nor before the end of the turn in which a send was tried.
+        // SAFETY: the data that the entry points to does not move until the kernel has read it. The chain's arguments
+        // and the receive buffers live as long as the ring, and shared requests live longer (`'a`). A slot's `outgoing`
+        // does not change while its send is under way, nor before the end of the iteration in which a non-blocking send
+        // was submitted.
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             self.submit();
             if self.failed.is_some() {
@@ -430,8 +431,8 @@ impl<'a> Uring<'a> {
         }
     }
 
-    /// Submits all operations, and lets the kernel complete operations. If `sleep` is given, waits up to this time for
-    /// a completion.
+    /// Submits all operations, and lets the kernel complete operations. Given a duration, waits up to this time for a
+    /// completion.
     fn enter(&mut self, sleep: Option<Nanos>) -> Result<(), EngineError> {
         let entered = match sleep {
             Some(sleep) => {
@@ -454,7 +455,7 @@ impl<'a> Uring<'a> {
 
 impl Drop for Uring<'_> {
     fn drop(&mut self) {
-        // Closes the sockets now. Otherwise, the kernel would close them only some time after the ring is dropped.
+        // Closes the sockets now, because the kernel closes them only some time after the ring is dropped.
         let submitter = self.ring.submitter();
         let _ = submitter.register_sync_cancel(None, CancelBuilder::any());
         let _ = submitter.unregister_files();
@@ -466,7 +467,7 @@ fn as_close(entry: Entry, token: Token) -> Entry {
     entry.flags(Flags::SKIP_SUCCESS).user_data(user_data(token, OperationKind::Close))
 }
 
-/// Whether the error is temporary: it ended the wait early, or reports a shortage that ends when operations complete.
+/// Whether the error is temporary: a timeout, a signal, or a lack of resources that ends when operations complete.
 fn is_transient(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }

@@ -1,12 +1,13 @@
-//! The requests of a workload. Requests that many calls share are rendered before the run and borrowed. All other
-//! requests are rendered for one call, each in one buffer.
+//! The requests of a workload. Requests that many calls share are rendered before the run and borrowed. Every other
+//! request is rendered for its call, in one buffer.
 //!
 //! A class with up to [`MAX_RENDERED`] requests, or [`MAX_RENDERED_HTTP2`] with HTTP/2, is rendered before the run.
-//! Each request has a second form for the last call on a connection, which asks the server to close the connection if
-//! the server is the side that closes. This form is rendered before the run for the first [`MAX_EAGER`] requests of a
-//! class. For other requests, it is rendered when it is first sent. Larger classes whose requests differ only in their
-//! path, and classes with placeholders, have templates: reading a rendered request from main memory takes longer than
-//! rendering it again.
+//! Each request has a second form for the last call on a connection, which asks the server to close the connection
+//! (`Connection: close`) if the server is the side that closes. This form is rendered before the run for the first
+//! [`MAX_EAGER`] requests of a class. For other requests, it is rendered when it is first sent.
+//!
+//! Two kinds of classes have templates instead: classes with placeholders, and larger classes whose requests differ
+//! only in their path. For the latter, rendering again is faster than reading a rendered request from main memory.
 
 use super::template::{Draws, Template};
 use super::{RequestSettings, Requests};
@@ -23,22 +24,23 @@ use std::sync::{Arc, OnceLock};
 
 /// Maximum number of requests of a class that are rendered before the run.
 const MAX_RENDERED: usize = 1 << 10;
-/// Maximum number of requests of a class that are rendered before the run with HTTP/2, whose header blocks take longer
-/// to render.
+/// Maximum number of requests of a class that are rendered before the run with HTTP/2, where rendering takes longer
+/// because of header compression.
 const MAX_RENDERED_HTTP2: usize = 1 << 17;
-/// Maximum number of requests of a class whose form for the last call on a connection is rendered before the run.
+/// Maximum number of requests of a class whose second form, for the last call on a connection, is rendered before the
+/// run.
 const MAX_EAGER: usize = 1 << 10;
 
-/// All requests of a workload, for all shards of a run. The [`RequestId`] of a call identifies its request. In classes
-/// that identify calls by number, it is the number of the call within the class. In all other classes, it is the index
-/// of the call's target among the targets of all classes, where a class that identifies calls by number counts as one
-/// target. `Mix` of `brimful-workload` counts in the same way.
+/// All requests of a workload, for all shards of a run. A call's [`RequestId`] identifies its request. In classes that
+/// identify calls by number, it is the number of the call within the class. In all other classes, it is the index of
+/// the call's target among the targets of all classes, where a class that identifies calls by number counts as one
+/// target. `Mix` of `brimful-workload` uses the same identifiers.
 #[derive(Clone, Debug)]
 pub struct FixedRequests {
     classes: Vec<ClassRequests>,
     settings: Arc<RequestSettings>,
     seed: u64,
-    /// Whether any class has requirements on its responses.
+    /// Whether any class requires a status, length or content of its responses.
     has_expectations: bool,
 }
 
@@ -46,33 +48,33 @@ pub struct FixedRequests {
 #[derive(Clone, Debug)]
 struct ClassRequests {
     class: RequestClass,
-    /// The file with the body of the requests.
+    /// The file with the body of the class's requests, if any.
     body: Option<Arc<BodyFile>>,
     choice: TargetChoice,
     source: Source,
 }
 
-/// How the target of a call is determined.
+/// How the target (path and parameters) of a call is determined.
 #[derive(Clone, Debug)]
 enum TargetChoice {
-    /// The call's [`RequestId`] less `first` is the target's index in this class; `first` is the number of targets in
-    /// the classes before, where a class that identifies calls by number counts as one target.
+    /// The target's index in this class is the call's [`RequestId`] less `first`, the number of targets of all classes
+    /// before. A class that identifies calls by number counts as one target.
     ByIndex { first: u32 },
-    /// Targets are used in turn, by the call's number.
+    /// The targets of the class are used in turn, by the call's number.
     InOrder,
-    /// Targets are files of a file set, visited in the order of `FileSet::file_for_call` with this ratio.
+    /// The targets are the files of a file set, in the order of `FileSet::file_for_call` with this ratio.
     Walk { ratio: f64 },
-    /// Targets are drawn at random with the class's weights. The draw depends on the call's number.
+    /// The target is drawn at random with the targets' weights. The draw depends on the call's number.
     Random(AliasTable),
 }
 
-/// How the requests of a class are produced. In a pair of templates, the first is for a connection that stays open, and
-/// the second is for the last call on a connection.
+/// How the requests of a class are produced. The first template of a pair is for a connection that stays open, and the
+/// second for the last call on a connection.
 #[derive(Clone, Debug)]
 enum Source {
     /// The requests of each target, rendered before the run.
     Rendered(Vec<Forms>),
-    /// A pair of templates for all targets, which differ only in their path.
+    /// One pair of templates for all targets, because they differ only in their path.
     AnyPath(Box<[Template; 2]>),
     /// A pair of templates for each target.
     PerTarget(Vec<[Template; 2]>),
@@ -86,7 +88,7 @@ struct Forms {
 }
 
 impl FixedRequests {
-    /// Renders all requests of a workload. The files that the workload names must have been read.
+    /// Renders all requests of a workload. The files that the workload refers to must have been read before.
     ///
     /// # Errors
     /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP; [`EngineError::Template`] if a
@@ -97,7 +99,7 @@ impl FixedRequests {
         FixedRequests::render_up_to(workload, settings, max_rendered)
     }
 
-    /// The same requests, with this seed for the random values of placeholders instead of 0.
+    /// Sets the seed for the random values of placeholders; it is 0 by default.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> FixedRequests {
         self.seed = seed;
@@ -170,7 +172,7 @@ impl<'a> Requests<'a> for &'a FixedRequests {
 }
 
 impl ClassRequests {
-    /// Prepares the requests of a class. `first` is the index of the class's first target.
+    /// Renders the requests of a class, or compiles their templates. `first` is the index of the class's first target.
     fn render(
         class: &RequestClass,
         first: u32,
@@ -220,8 +222,8 @@ impl ClassRequests {
         (0..self.class.len()).map(render_forms).collect()
     }
 
-    /// Renders the request of the target with this index, without replacing placeholders. `path`, if given, is used
-    /// instead of the target's path.
+    /// Renders the request of the target with this index, without replacing placeholders. If `path` is given, it is
+    /// used instead of the target's path.
     fn render_target(
         &self,
         index: usize,
@@ -299,18 +301,18 @@ impl ClassRequests {
 impl Forms {
     fn max_request_bytes(&self) -> usize {
         let kept_open = self.kept_open.bytes().len();
-        // The form for the last call may not have been rendered yet. It is longer than the other form by at most this
-        // line.
+        // The length of the form for the last call is estimated, because that form may not have been rendered yet: it
+        // has at most this additional line.
         let last = || kept_open + "Connection: close\r\n".len();
         self.last.get().map_or_else(last, |request| request.bytes().len()).max(kept_open)
     }
 
     fn last(&self, settings: &RequestSettings, requests: &ClassRequests, index: usize) -> &Request {
-        // HTTP/2 has no header field that closes a connection.
+        // HTTP/2 has no header field that asks to close a connection, so one form is enough.
         if settings.version == Version::Http2 {
             return &self.kept_open;
         }
-        // This cannot fail, because the other form was rendered without an error.
+        // An error is not possible, because the other form was rendered without one.
         let render = || requests.render_target(index, None, settings, true).unwrap_or_else(|_| self.kept_open.clone());
         self.last.get_or_init(|| Box::new(render()))
     }
@@ -407,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Expects that non-ASCII paths are encoded as browsers do, in every kind of request.
+    /// Expects that non-ASCII paths are percent-encoded as UTF-8, as browsers do, however the request is produced.
     #[test]
     fn paths_that_are_not_ascii_are_encoded_in_every_kind_of_request() {
         let toml = "[[class]]\nname='one'\npath=\"/ü?q='\"\n[[class]]\nname='some'\nurls=[{path='/ß#a'}]\n\

@@ -1,4 +1,4 @@
-//! The settings that all requests of a run share, and requests with these settings.
+//! The settings that all requests of a run share, and the rendering of requests with them.
 
 use crate::Close;
 use brimful_core::template::is_template;
@@ -9,20 +9,20 @@ use std::borrow::Cow;
 /// Settings that all requests of a run share.
 #[derive(Clone, Debug)]
 pub struct RequestSettings {
-    /// Value of the `Host` field, or of `:authority` in HTTP/2.
+    /// Value of the `Host` header field, or of `:authority` in HTTP/2.
     pub authority: String,
     /// HTTP version.
     pub version: Version,
     /// Whether the scheme is `https`. Each HTTP/2 request contains the scheme.
     pub is_secure: bool,
-    /// Header fields that each request contains in addition to those of its class.
+    /// Header fields that every request contains in addition to those of its class.
     pub headers: Vec<(String, String)>,
     /// The side that closes connections. If it is the server, the last request on a connection has `Connection: close`.
     pub close: Close,
 }
 
 impl RequestSettings {
-    /// Returns a request with these header fields and the shared fields. If `last` is set, it is the last request on
+    /// Renders a request with these header fields and those of the settings. `last` says that it is the last request on
     /// its connection. Non-ASCII characters of the path are percent-encoded.
     ///
     /// # Errors

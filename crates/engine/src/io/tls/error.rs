@@ -5,29 +5,29 @@ use std::path::PathBuf;
 /// The reason why TLS cannot be set up with the given options.
 #[derive(Debug, thiserror::Error)]
 pub enum SecurityError {
-    /// A file could not be read as PEM.
+    /// A file could not be read as PEM (base64 text between `-----BEGIN` and `-----END` lines).
     #[error("{path} holds no usable {what}: {why}; it must be PEM, with -----BEGIN {begin}-----", path = path.display())]
     InvalidPem {
         /// Path of the file.
         path: PathBuf,
-        /// Kind of content that the file should have, such as `certificate`.
+        /// The expected kind of content, such as `certificate`.
         what: &'static str,
-        /// PEM label that the file should contain, as in `-----BEGIN label-----`.
+        /// The expected PEM label, as in `-----BEGIN label-----`.
         begin: &'static str,
-        /// The error in the file.
+        /// The reason why the file could not be read.
         why: String,
     },
-    /// A PEM file does not have the expected content.
+    /// A PEM file has other content than expected.
     #[error("{path} holds no usable {what}: {why}", path = path.display())]
     WrongContent {
         /// Path of the file.
         path: PathBuf,
-        /// Kind of content that the file should have, such as `certificate`.
+        /// The expected kind of content, such as `certificate`.
         what: &'static str,
         /// The actual content of the file, and advice to the user.
         why: String,
     },
-    /// The given server name cannot occur in a certificate.
+    /// The server name, given here, is not valid in a certificate.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
     InvalidServerName(String),
     /// This host has no store of trusted certificate authorities.
@@ -45,7 +45,7 @@ pub enum SecurityError {
         /// Path of the file with the key.
         key: PathBuf,
     },
-    /// Private keys of this kind are not supported.
+    /// The private key is of a kind that is not supported.
     #[error(
         "the key in {key} cannot be used: brimful signs with RSA keys of 2,048 bits and more, EC keys on P-256 and P-384, \
          and Ed25519 keys; have a certificate made for one of these", key = key.display()
@@ -60,7 +60,7 @@ pub enum SecurityError {
 }
 
 impl SecurityError {
-    /// Whether the user can correct the error on the command line or in a file. Otherwise, the host causes it.
+    /// Whether the user can correct the error on the command line or in a file. Otherwise, the cause is this host.
     pub fn is_usage(&self) -> bool {
         !matches!(self, SecurityError::NoTrustStore | SecurityError::Config(_))
     }

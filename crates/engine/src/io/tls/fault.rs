@@ -1,10 +1,10 @@
-//! Converts errors of rustls into the kinds of TLS fault that a result file counts, and into messages.
+//! Converts errors of rustls into the kinds of TLS fault that results count, and into messages.
 
 use super::verify::is_authority_certificate;
 use brimful_core::TlsFault;
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// Returns the kind of fault for an error.
+/// Returns the kind of TLS fault for an error of rustls.
 pub fn classify(error: &Error) -> TlsFault {
     match error {
         Error::InvalidMessage(InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion) => {
@@ -33,7 +33,7 @@ fn certificate_fault(why: &CertificateError) -> TlsFault {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             TlsFault::CertificateName
         }
-        // A bad signature means that the certificate's issuer has the name of a trusted authority, but a different key.
+        // The issuer has the name of a trusted authority but another key, which shows as a bad signature.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TlsFault::CertificateIssuer,
         _ => TlsFault::CertificateInvalid,
     }
@@ -58,7 +58,7 @@ fn alert_fault(alert: AlertDescription) -> TlsFault {
     }
 }
 
-/// Returns details of an error that its [`TlsFault`] does not contain, in words; `None` if there are none.
+/// Describes an error in more detail than its [`TlsFault`], for messages; `None` if there are no details.
 pub fn describe(error: &Error) -> Option<String> {
     match error {
         Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. }) => {
@@ -89,7 +89,7 @@ pub fn describe(error: &Error) -> Option<String> {
     }
 }
 
-/// The first few names of a certificate. Removes the notation of rustls, `DnsName("a.example")`.
+/// Joins the first few names of a certificate. Strips the debug notation of rustls, `DnsName("a.example")`.
 fn plain_names(names: &[String]) -> String {
     const MAX_NAMES: usize = 5;
     let plain = |name: &String| {

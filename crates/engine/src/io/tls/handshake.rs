@@ -1,5 +1,4 @@
-//! Blocking handshakes: on connections that are opened before a run, and on a connection that only tests whether TLS
-//! works.
+//! Blocking TLS handshakes, used for the connections that are opened before a run and for a test whether TLS works.
 
 use super::fault;
 use super::security::Security;
@@ -15,18 +14,17 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::pki_types::CertificateDer;
 use std::time::{Duration, Instant};
 
-/// Time to wait for the server to reject the client's certificate. A server may do so after the client has completed
-/// the handshake (RFC 8446 §4.4.2.4).
+/// Time to wait after a handshake for the server to reject the client's certificate (RFC 8446 §4.4.2.4).
 const REJECTION_WAIT: Duration = Duration::from_millis(100);
 
 /// The reason why a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeError {
-    /// An error of TLS itself.
+    /// The server or its certificate violated TLS.
     Tls(rustls::Error),
-    /// The server did not agree on the requested protocol.
+    /// The server did not agree on HTTP/2.
     Protocol,
-    /// The server closed the connection, before or directly after the end of the handshake.
+    /// The server closed the connection during the handshake or directly after it.
     Ended,
     /// The connection was reset, or failed for another reason.
     Broken,
@@ -34,8 +32,9 @@ pub enum HandshakeError {
     TimedOut,
 }
 
-/// Completes the handshake of `session` on a non-blocking socket. On entry, `scratch` contains the first bytes to send.
-/// On return, `scratch.plaintext` contains the application data that the server sent directly after the handshake.
+/// Completes the handshake of `session` on a non-blocking socket. At first, `scratch` must contain the first bytes to
+/// send. Afterwards, `scratch.plaintext` contains the application data that the server sent directly after the
+/// handshake.
 pub fn complete(
     socket: &OwnedFd,
     session: &mut Session,
@@ -49,7 +48,7 @@ pub fn complete(
     send_all(socket, scratch, until)
 }
 
-/// Waits for bytes from the server, and processes them.
+/// Waits for bytes from the server, and passes them to the session.
 fn receive(
     socket: &OwnedFd,
     session: &mut Session,
@@ -64,7 +63,7 @@ fn receive(
             Ok(news) if news.finished => Err(HandshakeError::Ended),
             Ok(_) => Ok(()),
             Err(error) => {
-                // The alert only helps readers of the server's log. The result here does not depend on its arrival.
+                // The alert only appears in the server's log. The error is returned whether or not the alert arrives.
                 let _ = send_all(socket, scratch, until);
                 Err(HandshakeError::Tls(error))
             }
@@ -100,22 +99,22 @@ fn await_socket(socket: &OwnedFd, what: PollFlags, until: Instant) -> Result<(),
 /// The result of a test handshake with a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// TLS works; the negotiated parameters.
+    /// The handshake succeeded with these negotiated parameters.
     Succeeded(NegotiatedTls),
-    /// No connection was established, or the handshake took too long. TLS may still work: the server may be overloaded
-    /// by a load test.
+    /// The connection was not established, or the handshake took too long. TLS may still work if the server is
+    /// overloaded.
     Inconclusive,
-    /// TLS does not work.
+    /// The handshake failed.
     Failed {
         /// The kind of failure; `None` if the connection ended without a TLS error.
         why: Option<TlsFault>,
-        /// Details of the failure.
+        /// A description of the failure, if there is one.
         detail: Option<String>,
     },
 }
 
 impl Security {
-    /// Makes one handshake with the server at `address`, without a request, within `timeout`.
+    /// Makes one TLS handshake with the server at `address` within `timeout`, and sends no request.
     pub fn try_handshake(&self, address: &Address, timeout: Nanos) -> Handshake {
         let until = Instant::now() + Duration::from(timeout).min(Duration::from_secs(3600));
         let Ok(socket) = socket::open(address, &SocketOptions::default(), None) else { return Handshake::Inconclusive };
@@ -135,7 +134,7 @@ impl Security {
                     Err(failed) => return Err(failed),
                 }
                 if session.send_close_notify(&mut scratch.outgoing).is_ok() {
-                    // The result does not depend on whether close_notify arrives.
+                    // An error is ignored, because the handshake has succeeded already.
                     let _ = send_all(&socket, &mut scratch, until);
                 }
                 Ok(session)
@@ -154,14 +153,14 @@ impl Security {
         }
     }
 
-    /// Explains why no trusted authority has issued the server's certificates.
+    /// Inspects the server's certificates, and explains why no trusted authority has issued them.
     fn explain_issuer(&self, address: &Address, until: Instant) -> Option<String> {
         let socket = socket::open(address, &SocketOptions::default(), None).ok()?;
         let config = self.unchecked_config();
         let mut scratch = Scratch::default();
         let mut session = Session::begin(&config, self.name(), &mut scratch).ok()?;
         await_socket(&socket, PollFlags::OUT, until).ok()?;
-        // The handshake need not be completed, because the certificates arrive before its end.
+        // An error is ignored, because the server's certificates arrive before the end of the handshake.
         let _ = complete(&socket, &mut session, &mut scratch, until);
         Some(explain_chain(session.connection().peer_certificates()?))
     }

@@ -15,7 +15,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The name of the expected content in error messages, and its PEM label.
+/// A certificate's name in error messages, and its PEM label.
 pub(super) const CERTIFICATE: (&str, &str) = ("certificate", "CERTIFICATE");
 const KEY: (&str, &str) = ("private key", "PRIVATE KEY");
 
@@ -39,8 +39,8 @@ pub(super) fn read(
     Ok(Arc::new(SingleCertAndKey::from(CertifiedKey::new(chain, signing))))
 }
 
-/// Whether the certificate belongs to this private key: whether it contains the key's public part byte for byte. This
-/// comparison works for every version of X.509.
+/// Whether the certificate contains the public key of this private key. The bytes are compared, which works for every
+/// version of X.509.
 fn is_key_of(key: &dyn SigningKey, certificate: &CertificateDer<'_>) -> bool {
     key.public_key().is_none_or(|public| certificate.windows(public.len()).any(|window| window == &public[..]))
 }
@@ -73,6 +73,7 @@ fn unsuitable(path: &Path, bytes: &[u8], wanted: PemKind, error: &dyn fmt::Displ
     }
 }
 
+/// The error for a PEM file that cannot be used.
 pub(super) fn unusable(
     path: &Path,
     (what, begin): (&'static str, &'static str),

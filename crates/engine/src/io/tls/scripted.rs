@@ -1,4 +1,5 @@
-//! [`Tls`] with a server in memory. A test or a fuzzer can split, change, cut short or interleave the server's bytes.
+//! A TLS client and a server in memory, for tests and fuzzing. The server's bytes can be split, changed, cut short or
+//! extended before the client receives them.
 
 use super::{Security, Tls};
 use crate::clock::Clock;
@@ -19,25 +20,25 @@ const REQUEST: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
 /// How the server's bytes are changed before the client receives them.
 #[derive(Clone, Debug, Default)]
 pub struct Tampering {
-    /// Lengths in bytes of the pieces in which the client receives the server's bytes, repeated cyclically. If the list
-    /// is empty, the client receives the bytes as the server sent them.
+    /// Lengths in bytes of the pieces in which the client receives the server's bytes, repeated cyclically. Empty: the
+    /// bytes are not split.
     pub pieces: Vec<usize>,
-    /// Offset of the byte to change, and a mask of the bits to flip in this byte.
+    /// Offset of a byte in the server's stream, and the mask of the bits to flip in it.
     pub flip: Option<(usize, u8)>,
-    /// Offset at which bytes are inserted, and the bytes.
+    /// Offset in the server's stream at which bytes are inserted, and these bytes.
     pub insert: Option<(usize, Vec<u8>)>,
-    /// Offset at which the connection ends.
+    /// Offset in the server's stream at which the connection ends.
     pub cut: Option<usize>,
-    /// Whether the server sends close_notify.
+    /// Whether the server sends close_notify at the end.
     pub notify: bool,
 }
 
-/// The data that the client has received, and the events that a shard would get.
+/// The data that the client received, and the TLS events of its connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
     /// Whether the handshake was completed.
     pub secured: bool,
-    /// The plaintext received.
+    /// All decrypted data.
     pub plaintext: Vec<u8>,
     /// Whether the server has sent close_notify.
     pub finished: bool,
@@ -48,16 +49,16 @@ pub struct Received {
 /// How the connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The stream ended normally: after close_notify, or before the TLS handshake was complete.
+    /// The stream ended normally: after close_notify, or before the handshake was complete.
     Eof,
-    /// The stream ended after the handshake, but without close_notify.
+    /// The stream ended without close_notify after the handshake.
     Truncated,
     /// The connection was broken off because of a TLS fault.
     Broken(TlsFault),
 }
 
-/// Sends one request on one connection, to which the server replies with `response`. Returns the events that the client
-/// reports, or `None` if the exchange cannot be set up.
+/// Sends one request to a server in memory, which replies with `response`. Returns the data and events that the client
+/// received, or `None` if the connection cannot be set up.
 pub fn exchange(
     server: &Arc<ServerConfig>,
     security: &Security,
@@ -113,19 +114,19 @@ pub fn exchange(
     Some(seen)
 }
 
-/// A connection to a server in memory.
+/// An [`Io`] with one connection to a TLS server in the same process.
 struct Memory {
     server: ServerConnection,
     response: Vec<u8>,
     tampering: Tampering,
     established: bool,
-    /// Bytes on their way to the client, after tampering.
+    /// The server's bytes after tampering that the client has not received yet.
     wire: Vec<u8>,
     /// Number of bytes that the server has sent so far, before tampering.
     at: usize,
-    /// Number of pieces that the client has received so far, which selects the length of the next piece.
+    /// Number of pieces that the client has received, which selects the length of the next piece.
     nth: usize,
-    /// The piece that the client received last.
+    /// The bytes that the client received last.
     piece: Vec<u8>,
     ended: bool,
 }
@@ -241,7 +242,7 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::OnceLock;
 
-    /// A server, and a client that trusts it.
+    /// The configurations of a server and of a client that trusts its certificate.
     fn pair() -> &'static (Arc<ServerConfig>, Security) {
         static PAIR: OnceLock<(Arc<ServerConfig>, Security)> = OnceLock::new();
         PAIR.get_or_init(|| {
@@ -302,7 +303,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-        /// Expects the same result however the server's bytes are split into pieces.
+        /// Expects the same result for every way to split the server's bytes into pieces.
         #[test]
         fn pieces_make_no_difference(pieces in prop::collection::vec(1_usize..5_000, 1..8), notify: bool) {
             let unchanged = Tampering { notify, ..Tampering::default() };

@@ -18,14 +18,15 @@ pub const ALPN_HTTP2: &[u8] = b"h2";
 /// The ALPN name of HTTP/1. HTTP/1 is also used if the server chooses no protocol.
 const HTTP1: &[u8] = b"http/1.1";
 
-/// Paths of the trusted authorities on Debian, Fedora, openSUSE and Alpine.
+/// Paths of the trusted authorities' certificates on Debian, Fedora, openSUSE and Alpine.
 const STORES: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
     "/etc/ssl/cert.pem",
 ];
-/// The environment variable that names another file of trusted authorities for OpenSSL and most TLS libraries.
+/// The environment variable with the path of the trusted authorities' certificates, as in OpenSSL and most TLS
+/// libraries.
 const STORE_VARIABLE: &str = "SSL_CERT_FILE";
 
 /// The TLS options that a user can set.
@@ -33,35 +34,35 @@ const STORE_VARIABLE: &str = "SSL_CERT_FILE";
 pub struct SecurityOptions {
     /// The server's name or address. It is sent in the handshake, and the server's certificate must be valid for it.
     pub name: String,
-    /// PEM file of the certificates to trust; they replace this host's store.
+    /// PEM file of the trusted certificates, used instead of this host's store.
     pub authorities: Option<PathBuf>,
-    /// PEM files of the client's certificate chain and of its private key.
+    /// PEM files of the client's own certificate chain and of its private key.
     pub identity: Option<(PathBuf, PathBuf)>,
-    /// Whether to accept any certificate.
+    /// Whether to accept any server certificate (`--insecure`).
     pub insecure: bool,
     /// The oldest TLS version to accept.
     pub min_version: TlsVersion,
-    /// Whether to resume sessions.
+    /// Whether to resume earlier TLS sessions.
     pub resume: bool,
     /// Whether the connections use HTTP/2.
     pub http2: bool,
 }
 
-/// The TLS configuration of a run, from which each shard makes its own.
+/// The TLS configuration of a run. Each shard derives its own from it.
 #[derive(Clone)]
 pub struct Security {
     config: ClientConfig,
     name: ServerName<'static>,
     /// Checks certificates against the trusted authorities; `None` to accept any certificate.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// The trusted certificates from the file that the user gave.
+    /// The trusted certificates from the user's file; empty without such a file.
     named: Arc<[CertificateDer<'static>]>,
     resume: bool,
     http2: bool,
 }
 
 impl fmt::Debug for Security {
-    /// Formats only fields that are not secret.
+    /// Leaves out private keys and other secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Security { name, resume, http2, .. } = self;
         f.debug_struct("Security")
@@ -101,8 +102,8 @@ impl Security {
         Ok(Security { config, name, authorities, named, resume: options.resume, http2: options.http2 })
     }
 
-    /// The same configuration for another server, which has this certificate (DER) and this name. Only this certificate
-    /// is accepted, unless this configuration accepts every certificate.
+    /// Returns the same configuration for another server with this name. Only its certificate (DER) is accepted, unless
+    /// this configuration accepts every certificate.
     ///
     /// # Errors
     /// [`SecurityError`] if the certificate or the name cannot be used.
@@ -118,7 +119,8 @@ impl Security {
         Ok(Security { name, authorities, named: [certificate].into(), ..self.clone() })
     }
 
-    /// The rustls configuration of one shard, with its own session tickets and its own cache of verified certificates.
+    /// The rustls configuration of one shard, with its own store of session tickets and its own cache of verified
+    /// certificates.
     pub(crate) fn shard_config(&self) -> Arc<ClientConfig> {
         let mut config = self.config.clone();
         if let Some(authorities) = &self.authorities {
@@ -134,7 +136,7 @@ impl Security {
         Arc::new(self.config.clone())
     }
 
-    /// The server's name.
+    /// The server's name, as sent in the handshake.
     pub(crate) fn name(&self) -> &ServerName<'static> {
         &self.name
     }
@@ -145,7 +147,7 @@ impl Security {
     }
 }
 
-/// The verifier of certificates, and the trusted certificates from the file that the user gave.
+/// The verifier of server certificates (`None` to accept any), and the trusted certificates from the user's file.
 type Trusted = (Option<Arc<WebPkiServerVerifier>>, Vec<CertificateDer<'static>>);
 
 fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<Trusted, SecurityError> {
@@ -160,8 +162,8 @@ fn trusted(options: &SecurityOptions, provider: &Arc<CryptoProvider>) -> Result<
             named
         }
         None => {
-            // Certificates that cannot be parsed are skipped: a system's store contains hundreds of certificates, of
-            // which often a few are malformed, and the user cannot change that.
+            // Skips certificates that cannot be parsed. A system's store contains hundreds, of which a few are often
+            // malformed, and the user cannot change them.
             roots.add_parsable_certificates(certificates(&store().ok_or(SecurityError::NoTrustStore)?)?);
             Vec::new()
         }
@@ -174,7 +176,7 @@ fn verifier(roots: RootCertStore, provider: &Arc<CryptoProvider>) -> Result<Arc<
     verifier.map_err(|error| SecurityError::Config(rustls::Error::General(error.to_string())))
 }
 
-/// Path of this host's store of trusted authorities.
+/// Path of this host's trusted certificates.
 fn store() -> Option<PathBuf> {
     let named = std::env::var_os(STORE_VARIABLE).map(PathBuf::from);
     named.into_iter().chain(STORES.map(PathBuf::from)).find(|path| path.is_file())

@@ -1,7 +1,7 @@
-//! The TLS session of one connection, without I/O: it turns received bytes into plaintext and bytes to send.
+//! The TLS session of one connection, without I/O: it turns received bytes into plaintext and into bytes to send.
 //!
-//! - Received bytes are decrypted in place. A connection keeps only incomplete records and handshake messages. The
-//!   buffer is returned once they are complete, so idle connections have no buffer.
+//! - Received bytes are decrypted in place. A connection has a buffer only while a record or handshake message is
+//!   incomplete, so idle connections have none.
 //! - A connection keeps at most [`MAX_INCOMPLETE`] bytes of incomplete data. rustls itself rejects records and messages
 //!   that are longer than allowed.
 //! - rustls allocates memory once for each record that is sent or received. A call needs no other allocations.
@@ -17,14 +17,14 @@ use std::sync::Arc;
 /// Maximum length of incomplete data, in bytes: more than the longest handshake message (64 KiB) plus the longest
 /// record (18 KiB).
 const MAX_INCOMPLETE: usize = 128 * 1024;
-/// Maximum number of bytes that a record adds to its content: header, explicit nonce, tag and content type.
+/// Maximum number of bytes that encryption adds to a record: header, explicit nonce, tag and content type.
 const RECORD_OVERHEAD: usize = 32;
 /// Maximum number of bytes of content in one record.
 const MAX_RECORD_CONTENT: usize = 16 * 1024;
-/// Maximum number of empty buffers that are kept for later connections with incomplete records.
+/// Maximum number of empty buffers kept for reuse by connections with incomplete records.
 const MAX_SPARE_BUFFERS: usize = 16;
 
-/// Buffers that all connections of a shard share. Between two events, all except `plaintext` are empty.
+/// Buffers that all connections of a shard share. After an event was handled, all except `plaintext` are empty.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Received bytes; they are decrypted in place.
@@ -36,7 +36,7 @@ pub struct Scratch {
     spare: Vec<Vec<u8>>,
 }
 
-/// The changes of a session's state that received bytes have caused.
+/// The effects of received bytes on the state of a TLS session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The handshake is complete.
@@ -50,7 +50,7 @@ pub struct Progress {
 /// The TLS session of one connection.
 pub struct Session {
     tls: UnbufferedClientConnection,
-    /// The received part of an incomplete record or message.
+    /// The received part of an incomplete record or handshake message.
     incomplete: Vec<u8>,
     secured: bool,
     /// Whether the server has sent close_notify.
@@ -66,8 +66,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Processes received bytes. Appends application data to `scratch.plaintext`. Appends TLS messages that must be
-    /// sent in reply to `scratch.outgoing`. After an error, the reply is the corresponding TLS alert.
+    /// Decrypts received bytes. Appends application data to `scratch.plaintext`, and TLS messages that must be sent in
+    /// reply to `scratch.outgoing`. After an error, the reply is the corresponding TLS alert.
     pub fn receive(&mut self, received: &[u8], scratch: &mut Scratch) -> Result<Progress, Error> {
         if self.finished {
             return Ok(Progress { has_trailing_data: !received.is_empty(), ..Progress::default() });
@@ -144,12 +144,12 @@ impl Session {
         let secured = !self.secured && !self.tls.is_handshaking();
         self.secured |= secured;
         self.finished = finished;
-        // rustls does not process data that follows close_notify.
+        // rustls does not process data after close_notify, so it is still in `incomplete`.
         let has_trailing_data = finished && !std::mem::take(&mut self.incomplete).is_empty();
         Ok(Progress { secured, finished, has_trailing_data })
     }
 
-    /// Adds TLS records with this plaintext to `outgoing`.
+    /// Encrypts this plaintext, and appends the TLS records to `outgoing`.
     pub fn encrypt(&mut self, plaintext: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Error> {
         let mut room = plaintext.len() + RECORD_OVERHEAD * (1 + plaintext.len() / MAX_RECORD_CONTENT);
         self.write(outgoing, |traffic, outgoing| {
@@ -164,7 +164,7 @@ impl Session {
         })
     }
 
-    /// Adds a close_notify to `outgoing`.
+    /// Appends a close_notify alert to `outgoing`.
     pub fn send_close_notify(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Error> {
         self.write(outgoing, |traffic, outgoing| {
             let start = outgoing.len();
@@ -175,13 +175,13 @@ impl Session {
         })
     }
 
-    /// Lets rustls add its own pending output, such as the reply to a key update, and then calls `write`.
+    /// Appends pending TLS output to `outgoing`, such as the reply to a key update, and then calls `write`.
     fn write(
         &mut self,
         outgoing: &mut Vec<u8>,
         mut write: impl FnMut(&mut Traffic<'_>, &mut Vec<u8>) -> Result<usize, EncryptError>,
     ) -> Result<(), Error> {
-        /// Maximum number of rustls states to process until one allows writing.
+        /// Maximum number of rustls states to process until application data can be written.
         const MAX_STEPS: usize = 8;
         for _ in 0..MAX_STEPS {
             let UnbufferedStatus { discard, state } = self.tls.process_tls_records(&mut self.incomplete);
@@ -224,7 +224,7 @@ impl Session {
         self.tls.alpn_protocol() == Some(super::security::ALPN_HTTP2)
     }
 
-    /// The connection in rustls, with the negotiated parameters.
+    /// The rustls connection, from which the negotiated parameters can be read.
     pub fn connection(&self) -> &UnbufferedClientConnection {
         &self.tls
     }
@@ -233,7 +233,7 @@ impl Session {
 /// The rustls state in which application data can be written.
 type Traffic<'c> = rustls::unbuffered::WriteTraffic<'c, rustls::client::ClientConnectionData>;
 
-/// Adds a handshake message to `outgoing`, after extending it by the message's length.
+/// Extends `outgoing` by the length of a handshake message, and writes the message there.
 fn encode(outgoing: &mut Vec<u8>, mut message: impl FnMut(&mut [u8]) -> Result<usize, EncodeError>) {
     let start = outgoing.len();
     let mut room = 4 * RECORD_OVERHEAD;

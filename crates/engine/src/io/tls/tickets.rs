@@ -1,8 +1,8 @@
 //! The TLS session tickets that one shard has received from its server.
 //!
 //! A TLS 1.3 ticket is used only once (RFC 8446 §C.4), so a shard needs one ticket for each connection that it opens at
-//! the same time. The store of rustls keeps only eight tickets. Because tickets expire, the latest ticket is used
-//! first, and the oldest is dropped first.
+//! the same time. The default store of rustls keeps only eight tickets, too few for this. Because tickets expire, the
+//! latest ticket is used first, and the oldest is dropped first.
 
 use brimful_core::panics::lock;
 use rustls::NamedGroup;
@@ -12,11 +12,10 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard};
 
-/// Maximum number of tickets that are kept; each needs a few hundred bytes.
+/// Maximum number of tickets that a shard keeps. A ticket needs a few hundred bytes.
 const MAX_TICKETS: usize = 4096;
 
-/// Tickets from the server of a run; a run has only one server. The lock is never contended, because a shard runs on
-/// one thread.
+/// The tickets of one server, because a run has only one. The lock is never contended, because a shard is one thread.
 #[derive(Default)]
 pub struct Tickets {
     /// Whether to resume sessions. If false, no tickets are kept.
@@ -26,8 +25,8 @@ pub struct Tickets {
 
 #[derive(Default)]
 struct Known {
-    /// The key exchange group that the server chose. Later handshakes offer this group first: if the server rejects the
-    /// first offer, a handshake takes one more round trip.
+    /// The key exchange group that the server chose last. Later handshakes offer it first, because an offer that the
+    /// server rejects costs another round trip.
     group: Option<NamedGroup>,
     tls12: Option<Tls12ClientSessionValue>,
     tls13: VecDeque<Tls13ClientSessionValue>,
@@ -45,7 +44,7 @@ impl Tickets {
 }
 
 impl fmt::Debug for Tickets {
-    /// Formats only fields that are not secret.
+    /// Leaves out the tickets, which are secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tickets").field("resume", &self.resume).finish_non_exhaustive()
     }

@@ -1,11 +1,11 @@
 //! Verifies servers' certificates.
 //!
-//! - If the server sends the chain that was verified last, the chain is not verified again for [`VERIFIED_FOR_S`]
-//!   seconds. Verifying a chain costs as much as the rest of a handshake, and a load test makes thousands of handshakes
-//!   with one server per minute. Each handshake still verifies that the server has the certificate's key.
-//! - A server may use an authority's certificate as its own if the user named that certificate as trusted. `openssl req
-//!   -x509` makes such certificates by default, and other clients accept them. The server's name is checked
-//!   nevertheless.
+//! - A chain that equals the one verified last is not verified again for [`VERIFIED_FOR_S`] seconds. Verifying a chain
+//!   costs as much as the rest of a handshake, and a load test makes thousands of handshakes with one server per
+//!   minute. Each handshake still verifies that the server has the certificate's key.
+//! - A server may use an authority's certificate as its own if the user's file of trusted certificates contains it.
+//!   `openssl req -x509` makes such certificates by default, and other clients accept them. The server's name is still
+//!   checked.
 
 use brimful_core::panics::lock;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,21 +15,21 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use std::sync::{Arc, Mutex};
 
-/// Number of seconds after which a chain is verified again.
+/// Number of seconds after which a certificate chain is verified again.
 const VERIFIED_FOR_S: u64 = 60;
 
 /// Verifies certificates for one shard, and remembers the latest verified chain.
 #[derive(Debug)]
 pub struct CachingVerifier {
     authorities: Arc<WebPkiServerVerifier>,
-    /// The trusted certificates from the file that the user gave.
+    /// The trusted certificates from the user's file; empty without such a file.
     named: Arc<[CertificateDer<'static>]>,
-    /// The chain that was verified last, and the time of its verification.
+    /// The certificate chain that was verified last, and the time of its verification.
     verified: Mutex<Option<(Vec<CertificateDer<'static>>, UnixTime)>>,
 }
 
 impl CachingVerifier {
-    /// Creates a verifier without a verified chain.
+    /// Creates a verifier with an empty cache.
     pub fn new(authorities: Arc<WebPkiServerVerifier>, named: Arc<[CertificateDer<'static>]>) -> CachingVerifier {
         CachingVerifier { authorities, named, verified: Mutex::new(None) }
     }
@@ -92,14 +92,14 @@ impl ServerCertVerifier for CachingVerifier {
 }
 
 /// Whether verification failed because the server uses an authority's certificate as its own. The webpki library
-/// reports this error, and rustls wraps it.
+/// reports this error, wrapped by rustls.
 pub fn is_authority_certificate(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(other)) = error else { return false };
     matches!(other.0.downcast_ref::<webpki::Error>(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Accepts any certificate and any signature (`--insecure`). A check of the signature would prove nothing, because
-/// anyone may have made the certificate.
+/// Accepts any certificate and any signature (`--insecure`). A check of the signature alone would prove nothing,
+/// because anyone can sign with a certificate of their own.
 #[derive(Debug)]
 pub struct InsecureVerifier(pub Vec<SignatureScheme>);
 

@@ -8,19 +8,19 @@ use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{DestinationSlot, Fixed};
 use rustix::net::SocketAddrAny;
 
-/// Number of low bits of user data that contain the slot: enough for every slot of a ring's table. The next four bits
-/// contain the kind of operation, and the upper 32 bits contain the generation.
+/// Number of low bits of user data for the slot: enough for every slot of a ring's table. The next four bits contain
+/// the kind of operation, and the upper 32 bits contain the generation of the slot's connection.
 const SLOT_BITS: u32 = 28;
 
-/// The kind of an operation. It is stored in the operation's user data together with the connection's token.
+/// The kind of an io_uring operation. It is encoded in the operation's user data together with the connection's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperationKind {
-    /// An operation before `Connect` in the chain that opens a connection.
+    /// An operation that prepares a new socket before `Connect`, such as setting an option.
     Setup,
     Connect,
     Receive,
     Send,
-    /// An operation that closes a connection; its completion is ignored.
+    /// An operation that closes a connection, or cancels another operation of it. Its completion is ignored.
     Close,
 }
 
@@ -42,11 +42,11 @@ pub fn parse_user_data(bits: u64) -> (Token, OperationKind) {
     (Token { slot: slot & ((1 << SLOT_BITS) - 1), generation }, kind)
 }
 
-/// Maximum number of operations in a chain.
+/// Maximum number of operations in the chain that opens a connection.
 pub const MAX_OPERATIONS: usize = 9;
 
-/// The arguments of the chain's operations. The operations contain pointers into this struct, so it must not move, nor
-/// be dropped before the ring.
+/// The arguments of the operations that open a connection. Operations contain pointers into this struct, so it must not
+/// be moved, nor dropped before the ring.
 pub struct OperationChain {
     /// Each address is boxed, so that it does not move in memory when the list grows.
     #[expect(clippy::vec_box)]
@@ -60,7 +60,7 @@ pub struct OperationChain {
 }
 
 impl OperationChain {
-    /// Prepares the arguments for connections with these settings.
+    /// Prepares the arguments of connections with these settings.
     pub fn new(settings: &Settings) -> OperationChain {
         OperationChain {
             addresses: settings.addresses.iter().map(|address| Box::new(address.raw())).collect(),
@@ -73,12 +73,12 @@ impl OperationChain {
         }
     }
 
-    /// Adds an address of the server, which gets the next index.
+    /// Adds an address of the server. Its index is the next one.
     pub fn add_address(&mut self, address: &Address) {
         self.addresses.push(Box::new(address.raw()));
     }
 
-    /// The operations that open a connection, linked in this order, and their number. The rest of the array is unused.
+    /// The linked operations that open a connection, in order, and their number. The rest of the array is unused.
     pub fn operations(&self, token: Token, route: Route) -> ([Entry; MAX_OPERATIONS], usize) {
         let OperationChain { addresses, sources, options, on, send_buffer, receive_buffer, no_linger } = self;
         let SocketOptions { reset_on_close, no_delay, .. } = *options;

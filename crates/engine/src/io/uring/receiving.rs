@@ -1,8 +1,8 @@
 //! Receives data with io_uring.
 //!
 //! Without pipelining, one receive operation per connection stays active for several receptions (multishot). With
-//! pipelining, each receive operation ends after one reception. The shard requests the next one when it is ready, and
-//! so receives all responses that have arrived until then at once, which is faster.
+//! pipelining, each receive operation ends after one reception. The shard submits the next one when it is ready for
+//! more, and then receives all responses that have arrived at once, which is faster.
 //!
 //! The multishot operation is a *read*: after each success, the kernel tries the socket once more. A multishot `recv`
 //! skips this attempt when the socket reports that it is empty. It then misses data that arrives in the meantime, and
@@ -19,8 +19,8 @@ use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
 impl Uring<'_> {
-    /// Starts a receive operation on a connection. If the connection is pipelined and `eager` is false, the operation
-    /// first waits until the socket is readable; otherwise, it first tries to receive.
+    /// Starts a receive operation on a connection. With pipelining, `eager` says whether to try to receive at once or
+    /// to wait until the socket is readable.
     pub(super) fn receive(&mut self, token: Token, eager: bool) {
         /// The kernel's `IORING_RECVSEND_POLL_FIRST`.
         const POLL_FIRST: u16 = 1 << 0;
@@ -37,6 +37,7 @@ impl Uring<'_> {
         self.push(&entry.user_data(user_data(token, OperationKind::Receive)));
     }
 
+    /// Submits the receive operation of the connection in `rearm`, if any.
     pub(super) fn rearm_receive(&mut self) {
         if let Some((token, eager)) = self.rearm.take() {
             self.receive(token, eager);

@@ -1,8 +1,8 @@
 //! Sends data with io_uring.
 //!
-//! Most sends succeed at once, and a send that succeeds has no completion. A send from a slot's own buffer is *tried*
-//! first: it completes or fails while it is submitted, so that the buffer can be reused after the turn that submits it.
-//! If the socket does not have enough room, a second operation sends the rest and waits for room.
+//! Most sends succeed at once. Bytes are first sent by a non-blocking operation, which has no completion if it
+//! succeeds. It completes or fails while it is submitted, so its buffer can be reused in the next iteration of the
+//! event loop. If the socket has too little room, a blocking operation sends the rest.
 
 use super::super::{IoEvent, Token};
 use super::operations::{OperationKind, parse_user_data, user_data};
@@ -12,18 +12,19 @@ use io_uring::types::Fixed;
 use io_uring::{cqueue, opcode};
 
 /// Number of bytes at the beginning of a request that count as accepted by the kernel as soon as they are sent, because
-/// an empty socket has room for them. The rest of a longer request counts as accepted when the send has completed.
+/// an empty socket has room for them. The rest of a longer request counts as accepted when its send has completed.
 pub(super) const LONG_REQUEST: usize = 4096;
 
 impl Slot<'_> {
-    /// Whether `outgoing` is not in use, so that bytes can be sent from it at once.
+    /// Whether no send uses `outgoing` and no request waits, so that bytes can be sent at once.
     pub(super) fn is_free(&self, turn: u64) -> bool {
         !self.sending && self.unsent.is_empty() && self.tried_in < turn
     }
 }
 
 impl Uring<'_> {
-    /// Sends the gathered requests. A connection whose next send must wait for a later turn stays in the list.
+    /// Sends the gathered requests. A connection stays in the list if its next send must wait until the next iteration
+    /// of the event loop.
     pub(super) fn send_gathered(&mut self) {
         let mut kept = 0;
         for nth in 0..self.gathering.len() {
@@ -37,8 +38,8 @@ impl Uring<'_> {
     }
 
     /// Sends the gathered requests of a connection. Only one send is under way at a time, because a later send could
-    /// overtake an earlier one. Returns false if the caller must call again in a later turn. Otherwise, nothing is left
-    /// to send, or the handler of the next completion continues.
+    /// overtake an earlier one. Returns false if requests must wait until the next iteration of the event loop.
+    /// Otherwise, all are sent, or the handler of the next completion sends the rest.
     fn send_unsent(&mut self, token: Token) -> bool {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return true };
@@ -62,7 +63,7 @@ impl Uring<'_> {
         is_last
     }
 
-    /// Tries to send `outgoing`, without waiting for room in the socket.
+    /// Sends `outgoing` by a non-blocking operation.
     pub(super) fn try_to_send(&mut self, token: Token) {
         let turn = self.turn;
         let Some(slot) = self.get_mut(token) else { return };
@@ -72,7 +73,7 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Sends `outgoing` completely, and waits for room in the socket if necessary.
+    /// Sends `outgoing` by a blocking operation, which waits for room in the socket.
     fn send_outgoing(&mut self, token: Token) {
         let Some(slot) = self.get_mut(token) else { return };
         slot.sending = true;
@@ -80,8 +81,8 @@ impl Uring<'_> {
         self.push(&entry);
     }
 
-    /// Whether this is the completion of a tried send for which the socket did not have enough room. If so, the rest is
-    /// sent by an operation that waits for room.
+    /// Whether this is the completion of a non-blocking send for which the socket had too little room. If so, sends the
+    /// rest by a blocking operation.
     pub(super) fn is_failed_try(&mut self, entry: &cqueue::Entry) -> bool {
         let (token, kind) = parse_user_data(entry.user_data());
         let result = entry.result();
@@ -99,12 +100,12 @@ impl Uring<'_> {
         true
     }
 
-    /// Handles the completion of a send that waited for room.
+    /// Handles the completion of a blocking send.
     pub(super) fn send_completed(&mut self, token: Token, result: i32) -> Option<(Token, IoEvent)> {
         let slot = self.get_mut(token)?;
         slot.sending = false;
-        // EPIPE means that the server had ended its stream before it reset the connection, so the receive reports the
-        // true end.
+        // EPIPE means that the server ended its stream before it reset the connection, so the receive operation reports
+        // the correct end.
         slot.broken |= result < 0 && result != -libc::EPIPE;
         let sent = result.max(0) as usize;
         let gathered = slot.outgoing.len();
@@ -114,12 +115,12 @@ impl Uring<'_> {
         } else if slot.short > 0 {
             (LONG_REQUEST + slot.short).saturating_sub(sent)
         } else {
-            // The send of a short request failed. None of it was sent, so all of its bytes count as unsent.
+            // A non-blocking send of a short request failed. All bytes count as unsent.
             usize::MAX
         };
         if slot.short > 0 {
             // Not all bytes were sent, so the connection has ended. The receive operation reports the end after all
-            // earlier data.
+            // data that arrived before.
             return None;
         }
         if !slot.unsent.is_empty() {
@@ -130,8 +131,8 @@ impl Uring<'_> {
     }
 }
 
-/// A send operation. With MSG_WAITALL alone, the kernel waits for room in the socket until all bytes are sent. With
-/// MSG_DONTWAIT as well, the operation fails instead of waiting.
+/// A send operation. With MSG_WAITALL alone, it waits for room in the socket until all bytes are sent. With
+/// MSG_DONTWAIT as well, it fails instead of waiting.
 pub(super) fn send(token: Token, bytes: *const u8, length: usize, flags: i32) -> Entry {
     let entry = opcode::Send::new(Fixed(token.slot), bytes, length as u32).flags(flags);
     entry.build().user_data(user_data(token, OperationKind::Send))
