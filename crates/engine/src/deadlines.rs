@@ -62,8 +62,8 @@ impl Deadlines {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);
             if front_is_live && deadline > now {
-                // The queue rarely reaches this length: calls end about in the order in which they began, so void deadlines soon
-                // reach the front.
+                // The queue rarely reaches this length: calls end about in the order in which they began, so void
+                // deadlines soon reach the front.
                 if self.queue.len() >= self.cleaned_at {
                     self.queue.retain(|(_, key)| is_live(*key));
                     self.cleaned_at = MIN_CLEANED.max(2 * self.queue.len());

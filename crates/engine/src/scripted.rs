@@ -1,5 +1,5 @@
-//! Tests of a shard with scripted sockets. They test behaviour that depends on when the generator reads, but their
-//! results do not depend on the speed of the host.
+//! Tests of one shard with simulated sockets. They test timeouts when the load generator reads late, and their results
+//! do not depend on the speed of the host.
 
 use crate::clock::Clock;
 use crate::destination::AddressRotation;
@@ -16,24 +16,24 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 const TIMEOUT: Nanos = Nanos::from_millis(2);
-/// A sleep that is far longer than a turn of the event loop on any host.
+/// A sleep that is much longer than an iteration of the event loop on any host.
 const SLEEP: std::time::Duration = std::time::Duration::from_millis(300);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// The course of one wait of the shard. The waits for connection attempts are not scripted.
+/// The events of one wait of the shard. Waits for connection attempts are not part of the script.
 enum Turn {
-    /// The generator is stopped for twice the timeout, after it has checked the sockets. It finds no events.
+    /// The process is stopped for twice the timeout after it has checked the sockets, and gets no events.
     Stopped,
-    /// The generator deliberately sleeps for [`SLEEP`], and wakes 2 ms later than planned.
+    /// The shard deliberately sleeps for [`SLEEP`], and wakes 2 ms late.
     Slept,
-    /// Twice the timeout passes, and a check of the sockets then finds no response. If `left` is set, responses may
-    /// remain unread.
+    /// The wait lasts twice the timeout, and the check of the sockets afterwards finds no response. `left` says whether
+    /// unread responses may remain.
     Passes { left: bool },
-    /// The shard receives this number of responses. If the flag is set, more responses may remain unread.
+    /// The shard receives this number of responses. The flag says whether unread responses may remain.
     Answers(usize, bool),
 }
 
-/// Scripted sockets. They receive the responses in the order in which the requests were sent.
+/// Simulated sockets. Responses arrive in the order in which the requests were sent.
 struct Scripted {
     turns: VecDeque<Turn>,
     connecting: Vec<Token>,
@@ -161,17 +161,17 @@ impl Observer for Ends {
     }
 }
 
-/// Makes this number of calls at once, each on its own connection. Returns their outcomes and the shard's usage.
+/// Begins this number of calls at once, each on its own connection. Returns their outcomes and the shard's usage.
 fn ends(calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     ends_from(0, calls, turns)
 }
 
-/// Like `ends`, but the shard's first stamp is `stamps + 1`.
+/// Like `ends`, but the shard has already used `stamps` stamps, which number its calls and connection attempts.
 fn ends_from(stamps: u32, calls: usize, turns: impl IntoIterator<Item = Turn>) -> (Vec<End>, ShardUsage) {
     ends_within(TIMEOUT, stamps, calls, turns)
 }
 
-/// Like `ends_from`, but with this timeout.
+/// Like `ends_from`, with another response timeout.
 fn ends_within(
     response_timeout: Nanos,
     stamps: u32,
@@ -213,8 +213,8 @@ fn ends_within(
 
 const COMPLETED: End = End::Completed { status: 200 };
 
-/// Simulates SIGSTOP and SIGCONT. The responses arrive in time but are read late, because the generator is stopped.
-/// Expects that the calls complete.
+/// Simulates SIGSTOP and SIGCONT: the responses arrive in time but are read late, because the load generator is
+/// stopped. Expects that the calls complete.
 #[test]
 fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
     let (ends, used) = ends(3, [Turn::Stopped, Turn::Answers(3, false)]);
@@ -228,8 +228,7 @@ fn answers_read_by_several_looks_are_not_late() {
     assert_eq!(ends, [COMPLETED; 3]);
 }
 
-/// Expects that a turn extends the timeout by the time that it was late, but not by the time that it slept
-/// deliberately.
+/// Expects that a late wake-up extends the timeout of a call by the delay, but not by the deliberate sleep before it.
 #[test]
 fn a_turn_that_ends_a_little_late_delays_no_timeout_by_its_sleep() {
     let (ends, _) = ends(1, [Turn::Slept, Turn::Answers(0, false), Turn::Answers(1, false)]);
@@ -245,8 +244,8 @@ fn calls_without_an_answer_when_all_is_read_time_out() {
     assert_eq!(part, [COMPLETED, COMPLETED, End::TimedOut]);
 }
 
-/// Each attempt and each call uses one 32-bit stamp. Expects that calls end correctly even when the stamps pass half of
-/// their range or wrap around.
+/// Each connection attempt and each call has a 32-bit stamp (its number). Expects that calls end correctly when the
+/// stamps pass 2³¹ or wrap around.
 #[test]
 fn calls_are_distinguished_when_stamps_wrap() {
     for before in (0..8).flat_map(|left| [(1 << 31) - left, u32::MAX - left]) {
@@ -257,8 +256,8 @@ fn calls_are_distinguished_when_stamps_wrap() {
     }
 }
 
-/// Makes a million calls while stamps pass half of their range, and a million while they wrap around. Expects that no
-/// call is lost, and that none ends twice.
+/// Makes a million calls while stamps pass 2³¹, and a million while they wrap around. Expects that each call ends
+/// exactly once.
 #[test]
 fn a_million_calls_are_accounted_for_when_stamps_wrap() {
     const CALLS: usize = 100_000;
@@ -274,7 +273,7 @@ fn a_million_calls_are_accounted_for_when_stamps_wrap() {
     }
 }
 
-/// Simulates sockets that always have unread data, as when a server sends to another connection without end. Expects
+/// Simulates sockets that always have unread data, as when a server never stops sending on another connection. Expects
 /// that the calls still time out.
 #[test]
 fn sockets_that_are_never_empty_do_not_delay_timeouts_forever() {

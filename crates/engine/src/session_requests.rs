@@ -1,5 +1,5 @@
-//! Requests that a workload's classes do not provide alone: scripted requests of sessions, requests with cookies, and
-//! requests that follow redirects.
+//! Requests beyond those of a workload's classes: scripted requests of sessions, requests with cookies, and requests
+//! that follow redirects.
 //!
 //! A session has a cookie jar from its first cookie until its end. A request is copied only if cookies are added to it.
 
@@ -14,8 +14,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::SystemTime;
 
-/// The requests of one shard in a load that has sessions or follows redirects. `R` provides the requests of the
-/// workload's classes.
+/// The requests of one shard if the load has sessions or follows redirects. `R` provides the requests of the workload's
+/// classes.
 #[derive(Debug)]
 pub struct SessionRequests<'a, R> {
     of_classes: R,
@@ -24,16 +24,16 @@ pub struct SessionRequests<'a, R> {
     redirects: Option<Redirects<'a>>,
 }
 
-/// The scripted requests of a workload. Equal requests are rendered once.
+/// The scripted requests of a workload's sessions. Equal requests are rendered once.
 #[derive(Clone, Debug, Default)]
 pub struct ScriptedRequests {
     rendered: Vec<Request>,
-    /// For each scripted call, the index of its request in `rendered`.
+    /// For each scripted request of the workload, its index in `rendered`.
     indices: Vec<u32>,
 }
 
 impl ScriptedRequests {
-    /// Renders the scripted requests of a workload, if it has any.
+    /// Renders the scripted requests of a workload; returns an empty collection if there are none.
     ///
     /// # Errors
     /// [`EngineError::Request`] if method, path or headers cannot be sent as HTTP.
@@ -51,8 +51,8 @@ impl ScriptedRequests {
                     let failed = |source| EngineError::Request { class: class.name.clone(), source };
                     let place = all.rendered.len() as u32;
                     let path = encode_target(path);
-                    // The request does not contain `Connection: close`, because a session's connections do not end
-                    // after a fixed number of calls.
+                    // The request never has `Connection: close`, because a session's connections do not end after a
+                    // fixed number of calls.
                     let rendered = settings.request(method, &path, &headers, body.as_bytes(), false).map_err(failed)?;
                     all.rendered.push(rendered);
                     known.insert(request, place);
@@ -71,24 +71,24 @@ impl ScriptedRequests {
 }
 
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
-    /// Combines the requests of classes with the scripted requests.
+    /// Combines the requests of the workload's classes with its scripted requests.
     pub fn new(of_classes: R, scripted: &'a ScriptedRequests) -> Self {
         SessionRequests { of_classes, scripted, jars: None, redirects: None }
     }
 
-    /// Adds a cookie jar for each session. `Secure` cookies are kept only if the requests use TLS.
+    /// Enables cookies: each session gets its own cookie jar. `tls` says whether to keep `Secure` cookies.
     #[must_use]
     pub fn with_cookies(self, tls: bool) -> Self {
         SessionRequests { jars: Some(Jars { tls, ..Jars::default() }), ..self }
     }
 
-    /// Lets redirects be followed if a policy is given.
+    /// Enables redirects if a policy is given.
     #[must_use]
     pub fn with_redirects(self, policy: Option<&'a RedirectPolicy>) -> Self {
         SessionRequests { redirects: policy.map(Redirects::new), ..self }
     }
 
-    /// The request of a call before cookies are added.
+    /// Returns the request of a call without cookies.
     fn without_cookies(&mut self, call: &CallSpec, last: bool) -> Cow<'a, Request> {
         let redirects = self.redirects.as_ref().filter(|redirects| redirects.follows_redirect(call));
         if let Some(request) = redirects.and_then(|redirects| redirects.request(call, last)) {
@@ -139,7 +139,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
         if redirects.follows_redirect(call) {
             return redirects.redirect_in(call, head, None);
         }
-        // This renders the request again that was sent. It is the same, because the request of a call never changes.
+        // Renders the request again, which gives the same bytes as before, because a call's request never changes.
         let first = self.without_cookies(call, false);
         self.redirects.as_mut()?.redirect_in(call, head, Some(&first))
     }
@@ -163,7 +163,7 @@ impl<'a, R: Requests<'a>> Requests<'a> for SessionRequests<'a, R> {
 impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
     fn receive_cookies(&mut self, call: &CallSpec, session: SessionId, head: &[u8]) {
         let known_target = self.jars.as_ref().and_then(|jars| jars.targets.get(&session).cloned());
-        // This renders the request again that was sent. It is the same, because the request of a call never changes.
+        // Renders the request again, which gives the same target as before, because a call's request never changes.
         let target = known_target.unwrap_or_else(|| self.without_cookies(call, false).target().to_vec());
         if let Some(jars) = &mut self.jars {
             let jar = jars.by_session.entry(session).or_default();
@@ -176,18 +176,18 @@ impl<'a, R: Requests<'a>> SessionRequests<'a, R> {
 #[derive(Debug, Default)]
 struct Jars {
     by_session: HashMap<SessionId, CookieJar>,
-    /// For each session whose latest request was rendered for one call, the target of that request. If several calls of
-    /// a session are under way at once, the target may belong to a later call. This matters only if the targets are in
+    /// The target of a session's latest request, if that request was rendered for one call. If several calls of a
+    /// session are under way at once, the target may belong to a later call. This matters only if the targets are in
     /// different directories and a cookie has no path.
     targets: HashMap<SessionId, Vec<u8>>,
-    /// Whether the requests use TLS.
+    /// Whether to keep `Secure` cookies, because the requests use TLS.
     tls: bool,
-    /// Buffer with the value of the latest `Cookie` field.
+    /// Buffer in which the value of the `Cookie` field is assembled.
     cookies: Vec<u8>,
 }
 
 impl Jars {
-    /// Adds the session's cookies to this request.
+    /// Adds the session's cookies to a request.
     fn add_cookies<'a>(&mut self, session: SessionId, request: Cow<'a, Request>) -> Cow<'a, Request> {
         if let Cow::Owned(request) = &request {
             let target = self.targets.entry(session).or_default();
@@ -223,7 +223,7 @@ mod tests {
         String::from_utf8(request.bytes().to_vec()).unwrap()
     }
 
-    /// The value of the `Cookie` field in the request of this call, if any.
+    /// The value of the `Cookie` field in the request of this call; `None` if it has none.
     fn sent<'a>(requests: &mut impl Requests<'a>, id: RequestId, session: u32) -> Option<String> {
         let request = requests.request(&call(id, session), false);
         let cookies = text(&request).lines().find_map(|line| Some(line.strip_prefix("Cookie: ")?.to_owned()));
@@ -235,7 +235,7 @@ mod tests {
         CallSpec { request, session: Some(SessionId(session)), ..CallSpec::for_class(ClassId(0)) }
     }
 
-    /// A workload with two scripted sessions that have one request in common.
+    /// A workload of two scripted sessions that share one request.
     fn workload() -> Workload {
         toml::from_str(
             "[[class]]\nname = \"all\"\npath = \"/class\"\nheaders = { X = \"y\" }\n[load.sessions]\nusers = 1\n\

@@ -1,5 +1,5 @@
-//! One shard of a run: a thread with its own event loop. This file ends calls and sessions; `turns.rs` begins calls and
-//! waits; `exchange.rs` handles events on connections.
+//! One shard of a run: a thread of the load generator with its own event loop. This file ends calls and sessions;
+//! `turns.rs` begins calls and waits; `exchange.rs` handles events on connections.
 
 mod exchange;
 mod turns;
@@ -22,7 +22,7 @@ use crate::{Config, Redirect, Requests};
 use brimful_core::{End, Event, Nanos, Observer, Outcome, SessionEnded, SessionId, Workload};
 use brimful_http::{RecentBlock, RecentHead};
 
-/// One shard of a run: a thread's calls, connections and sockets.
+/// One shard of a run: the calls, connections and sockets of one thread.
 pub struct Shard<'a, W, R, O: Observer, I> {
     config: &'a Config,
     workload: W,
@@ -39,7 +39,7 @@ pub struct Shard<'a, W, R, O: Observer, I> {
     recent: RecentHeads,
 }
 
-/// The latest response heads. If a new head has the same bytes as one of them, it need not be parsed.
+/// The latest response heads of each HTTP version. A new head with the same bytes need not be parsed again.
 #[derive(Debug, Default)]
 struct RecentHeads {
     http1: RecentHead,
@@ -47,7 +47,7 @@ struct RecentHeads {
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Creates a shard, and registers its share of the connections that were opened before the run (`warm`).
+    /// Creates a shard, and registers `warm`, the connections that were opened for this shard before the run.
     pub fn new(
         config: &'a Config,
         settings: &Settings,
@@ -81,7 +81,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         shard
     }
 
-    /// Sets the stamp that the shard used last. Its next stamp is one higher.
+    /// Sets the stamp (number of a call or connection attempt) that was used last. The next one is one higher.
     #[cfg(test)]
     pub fn with_last_stamp(mut self, stamp: u32) -> Self {
         self.connections.set_last_stamp(stamp);
@@ -113,7 +113,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Ends a call. `bytes_sent` is the number of bytes of its request that the kernel has accepted, which is certain
-    /// only now. It determines whether the call counts as sent, and which outcomes are possible.
+    /// only now. If it is 0, the call counts as not sent.
     fn end(&mut self, call: &mut Call<O::PerCall>, end: End, bytes_sent: u64) {
         let sent = bytes_sent > 0 && !matches!(end, End::ClientLimited(_));
         if let Some(at) = call.sent_at.get().filter(|_| sent) {
@@ -138,8 +138,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Queues the call that follows a redirect, if any. Returns whether such a call was queued. If so, the workload
-    /// does not get this outcome, because the client waits for the response to the last redirected call.
+    /// Queues the call that follows a redirect, if any, and returns whether it did. If so, the caller must not report
+    /// the outcome to the workload, because the client waits for the response to the last redirected call.
     fn follow(&mut self, redirect: Redirect, outcome: &Outcome) -> bool {
         match (redirect, outcome.end) {
             (Redirect::To(spec), End::Completed { .. }) => {
@@ -153,8 +153,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         false
     }
 
-    /// Ends a session if the workload says that its last call has ended. Closes the session's idle connections if the
-    /// session has ended, or if the workload closes them between bursts.
+    /// Ends a session if the workload reports that its last call has ended. Closes the session's idle connections if it
+    /// has ended, or if the workload closes them between bursts (its groups of simultaneous calls).
     fn end_or_continue(&mut self, session: SessionId) {
         if let Some(outcome) = self.workload.session_ended(session) {
             let connections = self.connections.end_session(session);
@@ -175,8 +175,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Corrects the outcome of a call, given whether any byte of its request was `sent`. Bytes that arrive before a request
-/// was sent are not a response, and a call that was not sent cannot have timed out.
+/// Corrects the outcome of a call of which no byte was `sent`. Such a call cannot have timed out, and bytes that
+/// arrived are not a response to it.
 fn possible_end(end: End, sent: bool) -> End {
     match end {
         End::Reset { .. } => End::Reset { sent },

@@ -1,19 +1,19 @@
-//! Determines the time up to which all received data has been read.
+//! Determines the time up to which all data that arrived in the sockets has been read.
 //!
-//! A generator that was stopped, or is late, finds responses in its sockets that arrived long ago. Whether a response
-//! had arrived by a certain time is known only after all data that had arrived by then was read. One check of the
-//! sockets may not read all data. If data arrives faster than it is read, the sockets are never empty. In that case, a
-//! fixed number of checks is enough, because each check reads the data that has waited longest.
+//! A load generator that was stopped, or is late, finds responses in its sockets that arrived long ago. Whether a
+//! response had arrived by a certain time is known only after all data that had arrived by then was read. One check of
+//! the sockets may not read all data. If data arrives faster than it is read, the sockets are never empty. In that
+//! case, a fixed number of checks is enough, because each check reads the data that has waited longest.
 
 use brimful_core::Nanos;
 
-/// This many checks empty a receive buffer of the kernel's largest default size, 6 MiB, even if each check reads only a
+/// Number of checks that empty a receive buffer of the kernel's largest default size, 6 MiB, although each reads only
 /// part of it.
 const MAX_CHECKS: u64 = 16;
-/// Minimum number of connections from which one check reads. The connections are read in turn.
+/// Minimum number of connections from which one check of the sockets reads, in turn.
 const CONNECTIONS_PER_CHECK: u64 = 16;
 
-/// The checks of the sockets since the sockets were last empty.
+/// Counts the checks of a shard's sockets since they were last empty.
 #[derive(Debug, Default)]
 pub struct SocketPolls {
     began: Nanos,
@@ -27,8 +27,8 @@ impl SocketPolls {
         self.read_until
     }
 
-    /// Notes that a check of the sockets of this number of `connections` began `at` this time, and that its data was
-    /// read. If `left` is set, more data may be in the sockets.
+    /// Records a check of the sockets of this number of `connections`. It began `at` this time, and its data was read.
+    /// `left` says whether more data may be in the sockets.
     pub fn note_poll(&mut self, at: Nanos, left: bool, connections: u64) {
         if self.checks == 0 {
             self.began = at;

@@ -1,4 +1,4 @@
-//! A shard's sockets, and the output that has not been handed to the kernel yet.
+//! A shard's sockets, and the output that has not been passed to the kernel yet.
 
 use crate::clock::Clock;
 use crate::io::{Io, IoEvent, Route, Token, WarmConnection};
@@ -9,22 +9,22 @@ use brimful_core::Nanos;
 use rustix::io::Errno;
 use std::borrow::Cow;
 
-/// Maximum time for which an operation that was requested while events are handled waits to be handed to the kernel.
+/// Maximum time for which a requested operation waits to be passed to the kernel while the shard handles events.
 const MAX_HOLD: Nanos = Nanos::from_micros(10);
 
 /// The sockets of one shard.
 #[derive(Debug)]
 pub struct Sockets<I> {
     io: I,
-    /// Time at which the oldest operation was requested that may not have reached the kernel yet.
+    /// Time of the oldest requested operation that may not have been passed to the kernel yet.
     held_since: Option<Nanos>,
-    /// Slots of HTTP/2 connections whose output has not been handed to `io` yet.
+    /// Slots of HTTP/2 connections with output that has not been passed to `io` yet.
     with_output: Vec<u32>,
     /// Whether waits end exactly on time, which needs CPU time for spinning.
     is_exact: bool,
-    /// Determines the time up to which all received data has been read.
+    /// Determines the time up to which all data that arrived has been read.
     polls: SocketPolls,
-    /// The error of a flush, after which nothing can be sent.
+    /// The error of a flush before a connection was closed. Nothing can be sent after it.
     failure: Option<EngineError>,
 }
 
@@ -40,7 +40,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.adopt(token, warm)
     }
 
-    /// Adds an address of the server, which gets the next index.
+    /// Adds an address of the server at the end of its list of addresses.
     pub fn add_address(&mut self, address: Address) {
         self.io.add_address(address);
     }
@@ -58,12 +58,12 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Sends a copy of the bytes. They reach the kernel at the caller's next flush or wait.
+    /// Sends a copy of the bytes. They reach the kernel at the next flush or wait.
     pub fn send_copied(&mut self, token: Token, bytes: &[u8]) {
         self.io.send_copied(token, bytes);
     }
 
-    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent on this connection.
+    /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent so far on this connection.
     pub fn notify_when_sent(&mut self, token: Token) {
         self.io.notify_when_sent(token);
     }
@@ -74,12 +74,12 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Number of bytes that were sent on the connection in this slot, but that do not count as accepted by the kernel.
+    /// Number of bytes sent on the connection in this slot that the kernel is not known to have accepted.
     pub fn unsent(&self, slot: u32) -> usize {
         self.io.unsent(slot)
     }
 
-    /// Notes that an HTTP/2 connection has output to be handed to the sockets.
+    /// Records that the HTTP/2 connection in this slot has output to be passed to the sockets.
     pub fn note_output(&mut self, slot: u32, now: Nanos) {
         if self.with_output.last() != Some(&slot) {
             self.with_output.push(slot);
@@ -87,7 +87,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.hold(now);
     }
 
-    /// Removes and returns the slot of an HTTP/2 connection that has output.
+    /// Removes and returns the slot of an HTTP/2 connection with output.
     pub fn pop_with_output(&mut self) -> Option<u32> {
         self.with_output.pop()
     }
@@ -97,20 +97,20 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.held_since = self.held_since.or(Some(now));
     }
 
-    /// Whether an operation has waited longer than [`MAX_HOLD`], so that it must be handed to the kernel now.
+    /// Whether an operation has waited longer than [`MAX_HOLD`] and must be passed to the kernel now.
     pub fn must_flush(&self, now: Nanos) -> bool {
         self.held_since.is_some_and(|since| now > since + MAX_HOLD)
     }
 
-    /// Hands all requested operations to the kernel.
+    /// Passes all requested operations to the kernel.
     pub fn flush(&mut self) -> Result<(), EngineError> {
         self.io.flush()?;
         self.held_since = None;
         Ok(())
     }
 
-    /// Hands the requested operations to the kernel before a connection is closed. This does not include output that
-    /// HTTP/2 connections have not handed over yet. [`Sockets::take_failure`] returns the error, if any.
+    /// Passes the requested operations to the kernel before a connection is closed, except output of HTTP/2 connections
+    /// that was not passed to the sockets yet. [`Sockets::take_failure`] returns the error, if any.
     pub fn flush_before_close(&mut self) {
         if let Err(error) = self.io.flush() {
             self.failure = Some(error);
@@ -122,7 +122,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Flushes, then waits for an event until `until`. If `exactly` is set, the wait ends exactly on time; otherwise,
+    /// Flushes, then waits for an event until `until`. `exactly` says whether the wait ends exactly on time; otherwise,
     /// it may end a little late to save CPU time.
     pub fn wait(&mut self, clock: Clock, until: Nanos, exactly: bool) -> Result<WaitTimes, EngineError> {
         if exactly != self.is_exact {
@@ -133,7 +133,7 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.wait(clock, until)
     }
 
-    /// The next event.
+    /// Returns the next event of the latest wait; `None` if all were returned.
     pub fn next_event(&mut self) -> Option<(Token, IoEvent)> {
         self.io.next()
     }
@@ -143,13 +143,13 @@ impl<'a, I: Io<'a>> Sockets<I> {
         self.io.received()
     }
 
-    /// Whether every attempt requested before the latest wait has a socket or has failed.
+    /// Whether the kernel has begun every connection attempt that was requested before the latest wait.
     pub fn attempts_have_begun(&self) -> bool {
         self.io.attempts_have_begun()
     }
 
-    /// Notes that all events of a check of the sockets were handled. The check began at `polled_at`, when `open`
-    /// connections were open.
+    /// Records that all events of the latest check of the sockets were handled. The check began at `polled_at`, when
+    /// `open` connections were open.
     pub fn end_poll(&mut self, polled_at: Nanos, open: u64) {
         self.polls.note_poll(polled_at, self.io.left_unread(), open);
     }

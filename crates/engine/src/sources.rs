@@ -1,5 +1,5 @@
-//! Source addresses of connections. More addresses provide more local ports, and shorten the kernel's search for a free
-//! port.
+//! Source addresses of the load generator's connections. Several addresses provide more local ports, and the kernel
+//! finds a free port sooner.
 
 use crate::EngineError;
 use brimful_core::{Nanos, SessionId};
@@ -8,13 +8,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
-/// Maximum number of source addresses that are used. With about 28,000 ports each, they are enough for seven million
-/// connections to one server address.
+/// Maximum number of source addresses. With about 28,000 ports each, they are enough for seven million connections to
+/// one server address.
 const MAX_ADDRESSES: u128 = 256;
-/// Time for which a source address is not used after it had no free port.
+/// Time for which a source address is skipped after it had no free port.
 const SKIP_TIME: Nanos = Nanos::from_millis(100);
 
-/// A range of addresses such as `127.0.0.0/28`, or a single address.
+/// A range of IP addresses such as `127.0.0.0/28`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cidr {
     address: IpAddr,
@@ -46,11 +46,12 @@ impl std::fmt::Display for Cidr {
 }
 
 impl Cidr {
-    /// The addresses in this range from which this host can connect. Only the first 256 addresses of the range are
-    /// tried, without the network and broadcast addresses of an IPv4 range.
+    /// The addresses in this range from which this host can connect. Tries only the first 256 addresses of the range,
+    /// without the network and broadcast addresses of an IPv4 range.
     ///
     /// # Errors
-    /// [`EngineError::Source`] if there is no such address, or if the addresses are of another family than `target`.
+    /// [`EngineError::Source`] if there is no such address, or if the addresses are of another family (IPv4 or IPv6)
+    /// than `target`.
     pub fn usable_addresses(self, target: &SocketAddr) -> Result<Vec<IpAddr>, EngineError> {
         if !self.is_of_family(target) {
             let why = format!("the server's address {} is of another family", target.ip());
@@ -87,8 +88,8 @@ impl Cidr {
     }
 }
 
-/// Whether the address belongs to this host. It need not have a free port now, because one may become free before it is
-/// needed.
+/// Whether the address belongs to this host. A lack of free ports does not matter, because a port may become free
+/// before it is needed.
 fn is_ours(address: IpAddr) -> bool {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let bound = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)
@@ -104,18 +105,18 @@ pub struct SourceRotation {
 }
 
 impl SourceRotation {
-    /// Creates a rotation through `count` addresses. If `count` is 0, the kernel chooses the address, which counts as
-    /// one.
+    /// Creates a rotation over `count` addresses. If `count` is 0, the kernel chooses the address, and the rotation has
+    /// one element.
     pub fn new(count: usize) -> SourceRotation {
         SourceRotation { skipped_until: vec![Nanos::ZERO; count.max(1)], next: 0 }
     }
 
-    /// Number of addresses, at least 1.
+    /// Number of addresses in the rotation, at least 1.
     pub fn count(&self) -> usize {
         self.skipped_until.len()
     }
 
-    /// Index of the next address that is not skipped. If all are skipped, returns the next address nevertheless.
+    /// Index of the next address with free ports. If all addresses are skipped, returns the next one all the same.
     pub fn next_source(&mut self, now: Nanos) -> usize {
         let count = self.count();
         let turn =
@@ -129,7 +130,7 @@ impl SourceRotation {
         session.0 as usize % self.count()
     }
 
-    /// Notes that an address has no free port.
+    /// Records that an address has no free port.
     pub fn note_no_port(&mut self, source: usize, now: Nanos) {
         self.skipped_until[source] = now + SKIP_TIME;
     }
@@ -164,7 +165,7 @@ mod tests {
         let target = TARGET.parse().unwrap();
         let usable = "127.0.0.0/29".parse::<Cidr>().unwrap().usable_addresses(&target).unwrap();
         assert_eq!(usable.len(), 6);
-        // TEST-NET-2 (RFC 5737) is not assigned to any host.
+        // Addresses of TEST-NET-2 (RFC 5737) belong to no host.
         let error = "198.51.100.0/30".parse::<Cidr>().unwrap().usable_addresses(&target).unwrap_err().to_string();
         assert!(error.contains("198.51.100.0/30") && error.contains("ip address"), "{error}");
         assert!("::1".parse::<Cidr>().unwrap().usable_addresses(&target).is_err());

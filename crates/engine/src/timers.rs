@@ -6,14 +6,14 @@ use crate::connections::Connections;
 use crate::deadlines::{Deadlines, TimerKey};
 use brimful_core::Nanos;
 
-/// Timeout for the server to close a connection after the last response. Such a connection needs a descriptor: with
-/// 1,000 connections per second and a server that never closes, 1,000 descriptors are in use.
+/// Timeout for the server to close a connection after its last response. At 1,000 connections per second, a server that
+/// never closes would therefore occupy 1,000 descriptors.
 const CLOSE_TIMEOUT: Nanos = Nanos::from_secs(1);
 
-/// The deadlines of a shard: one queue for each phase of a connection.
+/// The deadlines of a shard, in one queue for each kind of timeout.
 #[derive(Debug)]
 pub struct Timers {
-    /// Deadlines of connection attempts. `None` if attempts have no timeout, so that only the kernel ends them.
+    /// Deadlines of connection attempts; `None` if only the kernel ends an attempt.
     attempts: Option<Deadlines>,
     handshakes: Deadlines,
     /// Deadlines by which the response to each call must be complete.
@@ -22,7 +22,7 @@ pub struct Timers {
     closes: Deadlines,
 }
 
-/// A deadline that has passed.
+/// A timeout that has passed.
 #[derive(Clone, Copy, Debug)]
 pub enum PassedDeadline {
     /// The connection in this slot was not established in time.
@@ -36,7 +36,7 @@ pub enum PassedDeadline {
 }
 
 impl Timers {
-    /// Creates empty queues with the timeouts of this policy.
+    /// Creates empty queues with the timeouts of a policy.
     pub fn new(policy: &ConnectionPolicy) -> Timers {
         Timers {
             attempts: policy.connect_timeout.map(Deadlines::new),
@@ -69,7 +69,7 @@ impl Timers {
         self.closes.arm(now, TimerKey { slot, stamp, stream: 0 });
     }
 
-    /// The next deadline; [`Nanos::MAX`] if there is none.
+    /// The earliest deadline; [`Nanos::MAX`] if there is none.
     pub fn next_deadline(&self) -> Nanos {
         let attempts = self.attempts.as_ref().and_then(Deadlines::next_deadline);
         let all =
@@ -77,15 +77,15 @@ impl Timers {
         all.into_iter().flatten().fold(Nanos::MAX, Nanos::min)
     }
 
-    /// Postpones the deadlines of all operations that began at or after `since`. The thread was stopped, so the
-    /// requests of these operations may have been sent as late as `until`.
+    /// Postpones the deadlines of all operations that began at or after `since`. The thread was stopped, so their
+    /// requests may have been sent as late as `until`.
     pub fn postpone(&mut self, since: Nanos, until: Nanos) {
         let all = [&mut self.handshakes, &mut self.responses, &mut self.closes];
         self.attempts.iter_mut().chain(all).for_each(|deadlines| deadlines.postpone(since, until));
     }
 
-    /// Removes and returns a deadline that is not later than `now`, if its connection is still in the phase for which
-    /// the deadline was set.
+    /// Removes and returns a deadline that is not later than `now` and still valid: the connection is in the state for
+    /// which the deadline was set.
     pub fn pop_overdue<P>(&mut self, now: Nanos, connections: &Connections<P>) -> Option<PassedDeadline> {
         let in_phase = |phase: Phase| {
             move |key: TimerKey| connections.get(key.slot).is_some_and(|c| c.phase == phase && c.stamp == key.stamp)

@@ -1,6 +1,6 @@
-//! Requests with placeholders. They are compiled before the run, and rendered for one call in one buffer.
+//! Requests with placeholders. They are compiled to templates before the run, and rendered for each call in one buffer.
 //!
-//! The random values of a call depend only on the seed, the class and the call's number (`Draws`). Therefore the
+//! The random values of a call depend only on the seed, the class and the call's number ([`Draws`]). Therefore the
 //! requests of a load do not depend on the number of shards.
 //!
 //! An HTTP/1 request is rendered directly as bytes. In HTTP/2, the length of a string precedes the string, so the
@@ -24,10 +24,11 @@ pub(super) struct Template {
     head: Head,
     body: Vec<Part>,
     rows: Option<Arc<Rows>>,
-    /// With HTTP/1, a request without bytes that has the other properties of the rendered requests, such as the method.
-    /// With HTTP/2, the request with its placeholders as text, which is only sent if encoding fails.
+    /// With HTTP/1, an empty request with the method and the other properties that all rendered requests share. With
+    /// HTTP/2, the request with its placeholders as text, which is sent only if encoding fails.
     prototype: Request,
-    /// Upper bound of a rendered request's length in bytes, without the target's path.
+    /// Upper bound of a rendered request's length in bytes. If the template has no fixed path, the path is not
+    /// included.
     max_bytes: usize,
 }
 
@@ -39,14 +40,14 @@ enum Head {
     Fields(Box<Fields>),
 }
 
-/// The parts of an HTTP/2 request.
+/// The parts of an HTTP/2 request that are encoded for each call.
 #[derive(Clone, Debug)]
 struct Fields {
     settings: Arc<RequestSettings>,
     method: String,
     path: Vec<Part>,
     headers: Vec<(String, Vec<Part>)>,
-    /// Length of the body in bytes, if the body is sent separately.
+    /// Length of the body in bytes if it is sent separately, otherwise 0.
     streamed: u64,
 }
 
@@ -54,7 +55,7 @@ struct Fields {
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     Text(Box<[u8]>),
-    /// The path of the call's target.
+    /// The path of the call's target, which is not part of the template.
     Path,
     /// The length of the body, as a decimal number.
     Length,
@@ -64,9 +65,9 @@ enum Part {
         from: u64,
         to: u64,
     },
-    /// The cell in this column of the call's row in the class's CSV file.
+    /// The cell in this column of the class's CSV file, in the call's row.
     Csv(usize),
-    /// Like `Csv`, but for use in a path: non-ASCII bytes are percent-encoded.
+    /// Like `Csv`, but percent-encodes non-ASCII bytes, for use in a path.
     EncodedCsv(usize),
 }
 
@@ -76,9 +77,9 @@ const UUID_BYTES: usize = 36;
 const MAX_DIGITS: usize = 20;
 
 impl Template {
-    /// Compiles an HTTP/1 request that was rendered without replacing its placeholders, and whose body has `body`
-    /// bytes. If `any_path` is set, the request was rendered for the path `/`. In each call, this path is replaced by
-    /// the path of the call's target.
+    /// Compiles an HTTP/1 request that was rendered with its placeholders as text, and whose body has `body` bytes. If
+    /// `any_path` is set, the request was rendered for the path `/`, and each call replaces it by the path of its
+    /// target.
     pub fn compile(
         rendered: &Request,
         body: usize,
@@ -113,7 +114,7 @@ impl Template {
         Ok(Template { head: Head::Bytes(compiled), body, rows: rows.cloned(), prototype, max_bytes })
     }
 
-    /// Compiles the template of an HTTP/2 request. If `any_path` is set, the path is that of each call's target.
+    /// Compiles the template of an HTTP/2 request. If `any_path` is set, each call inserts the path of its target.
     pub fn compile_http2(
         rendered: Request,
         target: &Target<'_>,
@@ -125,7 +126,7 @@ impl Template {
         encode_in_request_line(&mut path);
         let body = parts(target.body, rows)?;
         let is_fixed = body.iter().all(|part| matches!(part, Part::Text(_)));
-        // If the length of the body varies, Content-Length is left out here, and the encoder of the request adds it.
+        // Leaves out Content-Length if the length of the body varies; the encoder of the request then adds it.
         let headers =
             target.headers.iter().filter(|(name, _)| is_fixed || !name.eq_ignore_ascii_case("Content-Length"));
         let headers: Result<Vec<_>, TemplateError> =
@@ -144,7 +145,7 @@ impl Template {
         self.max_bytes + path
     }
 
-    /// Renders the request of one call. `path` is the path of its target, if the template is for all targets.
+    /// Renders the request of one call. `path` is the path of its target, for templates without a fixed path.
     pub fn render(&self, path: &str, draws: Draws) -> Request {
         match &self.head {
             Head::Bytes(head) => self.render_bytes(head, path, draws),
@@ -174,7 +175,7 @@ impl Template {
             }
             bytes
         };
-        // This cannot fail, because all parts are valid UTF-8.
+        // An error is not possible, because all parts are valid UTF-8.
         let text = |bytes| String::from_utf8(bytes).unwrap_or_default();
         let path = text(filled(&fields.path));
         let headers = fields.headers.iter().map(|(name, value)| (name.clone(), text(filled(value))));
@@ -184,13 +185,13 @@ impl Template {
             0 => settings.request(method, &path, &headers, &filled(&self.body), false),
             bytes => settings.streamed(method, &path, &headers, *bytes, false),
         };
-        // This cannot fail, because the request with its placeholders as text was encoded without an error.
+        // An error is not expected, because the prototype, with its placeholders as text, was encoded without one.
         request.unwrap_or_else(|_| self.prototype.clone())
     }
 }
 
 impl Part {
-    /// Upper bound of the part's length in bytes, but 0 for the target's path.
+    /// Upper bound of the part's length in bytes; 0 for the target's path, whose length is added by the caller.
     fn max_bytes(&self, rows: Option<&Arc<Rows>>) -> usize {
         match self {
             Part::Text(text) => text.len(),
@@ -198,7 +199,7 @@ impl Part {
             Part::Length | Part::Seq | Part::Rand { .. } => MAX_DIGITS,
             Part::Uuid => UUID_BYTES,
             Part::Csv(column) => rows.map_or(0, |rows| rows.max_cell_bytes(*column)),
-            // Percent-encoding makes at most three bytes of one.
+            // Percent-encoding replaces one byte by at most three.
             Part::EncodedCsv(column) => rows.map_or(0, |rows| 3 * rows.max_cell_bytes(*column)),
         }
     }
@@ -230,7 +231,7 @@ fn encode_in_request_line(parts: &mut [Part]) {
     }
 }
 
-/// Start and end offset of the value of Content-Length.
+/// Start and end offset of the value of the Content-Length field in a request's head.
 fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     const NAME: &[u8] = b"\r\ncontent-length:";
     let name = head.windows(NAME.len()).position(|bytes| bytes.eq_ignore_ascii_case(NAME))?;
@@ -241,10 +242,10 @@ fn content_length_range(head: &[u8]) -> Option<(usize, usize)> {
     Some((from + spaces, from + spaces + digits))
 }
 
-/// A part of a template with the data of a call, from which it is rendered.
+/// A part of a template together with the data of the call to render it for.
 struct Filled<'t> {
     part: &'t Part,
-    /// Index of the part among all parts of the request. Each index has its own random values.
+    /// Index of the part among all parts of the request, which selects its random values.
     index: usize,
     template: &'t Template,
     draws: Draws,
@@ -279,7 +280,7 @@ impl Filled<'_> {
     }
 
     fn write(&self, body: usize, bytes: &mut Vec<u8>) {
-        // Writing to a vector cannot fail.
+        // Writing to a vector never fails.
         let _ = match self.part {
             Part::Text(text) => bytes.write_all(text),
             Part::Path => bytes.write_all(self.path.as_bytes()),
@@ -300,8 +301,8 @@ impl Filled<'_> {
     }
 }
 
-/// The random numbers of one call, computed by SplitMix64 (Steele, Lea & Flood 2014). Any of them can be computed
-/// without the ones before it.
+/// The random numbers of one call, computed by SplitMix64 (Steele, Lea & Flood 2014), which can compute any of them
+/// directly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Number of the call within its class.
@@ -312,19 +313,19 @@ pub(super) struct Draws {
 impl Draws {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The random numbers of the call `request` of a class. Equal arguments give equal numbers.
+    /// The random numbers of the call with the number `request` in its class. Equal arguments give equal numbers.
     pub fn for_call(seed: u64, class: ClassId, request: RequestId) -> Draws {
         let class_state = mix(seed.wrapping_add(Draws::GAMMA.wrapping_mul(u64::from(class.0) + 1)));
         let state = mix(class_state.wrapping_add(Draws::GAMMA.wrapping_mul(request.0.wrapping_add(1))));
         Draws { number: request.0, state }
     }
 
-    /// The `n`-th 64 random bits of the call.
+    /// Returns 64 random bits. Each index `n` has its own.
     pub fn bits(self, n: u64) -> u64 {
         mix(self.state.wrapping_add(Draws::GAMMA.wrapping_mul(n + 1)))
     }
 
-    /// A random number, uniform on [0, 1). It is independent of the numbers from [`Draws::bits`].
+    /// A random number, uniform on [0, 1), independent of the bits of [`Draws::bits`] for small `n`.
     pub fn unit(self) -> f64 {
         (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
     }

@@ -16,19 +16,19 @@ use brimful_core::{
 };
 use rustix::io::Errno;
 
-/// The outcome of a call whose connection was lost. [`Shard::end`] sets `sent` to its true value.
+/// The outcome of a call whose connection was lost. [`Shard::end`] corrects `sent` if no byte of the request was sent.
 const RESET: End = End::Reset { sent: true };
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Handles an event on a connection.
+    /// Handles an event on the connection with this token.
     pub(super) fn handle(&mut self, token: Token, event: IoEvent) {
         let now = self.time.update();
         let Some(connection) = self.connections.find(token) else { return };
         let slot = token.slot;
         match (connection.phase, event) {
             (Phase::Connecting, IoEvent::Established) => self.established(slot, now),
-            // The kernel reports a refused attempt with another error. So this error means that the connection was
-            // established, and then reset before this shard handled the event.
+            // A refused attempt has another error. This error means that the connection was established and then reset
+            // before this shard handled the event.
             (Phase::Connecting, IoEvent::NotEstablished(Errno::CONNRESET | Errno::PIPE)) => {
                 self.open(slot, now);
                 self.close(slot);
@@ -46,15 +46,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             }
             (Phase::Securing, _) => self.close(slot),
             (Phase::Open, IoEvent::Received { last }) => self.received(slot, last),
-            // A server that has sent close_notify may wait for the client's close_notify before it closes the
-            // connection. So the client sends its own at once, even if the server should close first (`--close
-            // server`).
+            // After its close_notify, a server may wait for the client's before it closes the connection. So the client
+            // closes at once, even if the server should close first (`--close server`).
             (Phase::Open, IoEvent::EndOfStream | IoEvent::Finished) => self.end_of_stream(slot),
             (Phase::Open, IoEvent::Reset) => self.close(slot),
             (Phase::Open, IoEvent::Truncated) => self.truncated(slot),
             (_, IoEvent::Sent) => self.send_more(slot),
-            // If a server sends more data after its last response, the shard does not wait for the server to close the
-            // connection.
+            // Data after the last response is an error, so the shard closes the connection at once. Empty lines are
+            // ignored.
             (Phase::Closing, IoEvent::Received { last: false }) => {
                 let bytes = self.sockets.received();
                 if connection.protocol.skip_empty_lines(bytes) < bytes.len() {
@@ -66,8 +65,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Starts an attempt to establish this connection, which already has calls in its queue. All connections of a
-    /// session have the same source address, so that the server can distinguish sessions.
+    /// Starts an attempt to establish this connection, whose queue already contains the first calls. All connections of
+    /// a session have the same source address, so that a server can distinguish sessions by address.
     pub(super) fn attempt(&mut self, mut connection: Connection<O::PerCall>, now: Nanos) {
         connection.attempted_at = now;
         connection.source = match connection.session {
@@ -100,7 +99,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_first(slot, calls, now);
     }
 
-    /// Sends the requests of the first `calls` calls in the queue of a connection that has just become usable.
+    /// Sends the first requests on a connection that has just become usable. `calls` is the number of calls in its
+    /// queue.
     fn send_first(&mut self, slot: u32, calls: usize, now: Nanos) {
         if self.config.http2 {
             return self.begin_streams(slot, now);
@@ -109,7 +109,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.expect_response(slot);
     }
 
-    /// Notes that the TLS handshake has begun, and starts its timer. The handshake has the timeout of a response.
+    /// Marks the connection as being in its TLS handshake, and starts the handshake's timer.
     fn await_handshake(&mut self, slot: u32) {
         let stamp = self.connections.next_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
@@ -147,9 +147,9 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         calls
     }
 
-    /// Handles a failed connection attempt. If its source address had no free port, the attempt is repeated from the
-    /// next source address, until all have been tried. An attempt of a session is not repeated, because its source
-    /// address is fixed.
+    /// Handles a failed connection attempt. If its source address had no free port, repeats the attempt from the next
+    /// source address, until all have been tried. An attempt of a session is not repeated, because its source address
+    /// is fixed.
     fn not_established(&mut self, slot: u32, errno: Errno) {
         let end = end_of_failed_attempt(errno);
         let Some(connection) = self.connections.get(slot) else { return };
@@ -184,7 +184,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles the end of the server's stream, which may complete a response.
+    /// Handles the end of the server's stream, which may also be the end of a response.
     fn end_of_stream(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if connection.calls_in_flight() == 0 {
@@ -196,8 +196,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// TLS: handles the end of a TCP connection without close_notify. A third party may have ended the TCP connection.
-    /// So a response whose length only the end of the connection determines may be incomplete.
+    /// TLS: handles the end of a TCP connection without close_notify. An attacker may have ended the connection, so a
+    /// response that lasts until the end of the connection may be incomplete.
     fn truncated(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if !connection.calls.is_empty() && connection.protocol.finish().is_ok() {
@@ -207,8 +207,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Closes a connection whose oldest call has timed out, and ends its calls. Other calls time out too if they were
-    /// sent at `sent_by` or earlier; calls that were sent later end as reset.
+    /// Closes a connection whose oldest call has timed out, and ends all of its calls. Calls sent at `sent_by` or
+    /// earlier end as timed out, and later calls as reset.
     pub(super) fn drop_overdue(&mut self, slot: u32, sent_by: Nanos) {
         self.drop_connection(slot, |nth, call| {
             let is_overdue = nth == 0 || call.sent_at.get().is_some_and(|at| at <= sent_by);
@@ -216,7 +216,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         });
     }
 
-    /// Closes a connection and ends its calls, the oldest first; `end_of` returns the outcome of the nth call.
+    /// Closes a connection and ends its calls, the oldest first. `end_of` returns the outcome of a call, given its
+    /// position.
     pub(super) fn drop_connection(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let Some(connection) = self.connections.get(slot) else { return };
         if connection.protocol.http2().is_some() {
@@ -238,8 +239,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Closes a connection's socket and removes the connection. The caller must still end its calls. If the connection
-    /// was established, the observer is notified of its end.
+    /// Closes a connection's socket, removes the connection, and reports its end to the observer if it was established.
+    /// The caller must still end its calls.
     fn remove(&mut self, slot: u32) -> Option<Connection<O::PerCall>> {
         self.sockets.close(self.connections.token(slot), self.time.now());
         let connection = self.connections.remove(slot)?;
@@ -254,8 +255,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     pub(super) fn close(&mut self, slot: u32) {
         let Some(connection) = self.connections.get(slot) else { return };
         let is_reused = connection.is_reused();
-        // If data arrived after the call was sent, on any HTTP/2 stream, the server had not closed the connection
-        // before the call.
+        // HTTP/2: if data arrived on any stream after the call was sent, the server had not yet closed the connection
+        // when the call was sent.
         let last_received_at = connection.protocol.http2().map_or(Nanos::ZERO, |_| connection.last_received_at);
         self.drop_connection(slot, |_, call| {
             let is_silent = call.response_bytes == 0 && call.sent_at.get().is_none_or(|at| last_received_at <= at);
@@ -267,7 +268,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn end_or_retry(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         let policy = &self.config.connections;
         if call.may_retry_after_close(end, policy) && self.may_have_new_connection(call.spec) {
-            // The server may have closed all other idle connections too, so the call gets a new connection.
+            // The new connection is necessary because the server may have closed all other idle connections too.
             call.earlier.needs_new_connection = policy.pipeline == 1;
             self.send_again(call, RetryReason::ClosedOnReuse, bytes_sent);
         } else {
@@ -282,13 +283,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.due_calls.push_retry(call);
     }
 
-    /// Whether another connection may be opened for this call. The number of connections of a session may be limited.
+    /// Whether another connection may be opened for this call, given the limit on connections per session.
     pub(super) fn may_have_new_connection(&self, spec: CallSpec) -> bool {
         let has_room = |(session, max): (SessionId, u32)| self.connections.established_for(session) < max;
         spec.session.zip(self.config.connections.connections_per_session).is_none_or(has_room)
     }
 
-    /// Ends the calls whose bodies could not be read from their files. With HTTP/1, their connections are closed too,
+    /// Ends the calls whose bodies could not be read from their files. With HTTP/1, closes their connections too,
     /// because the server waits for the rest of the body.
     pub(super) fn end_unreadable(&mut self) {
         while let Some(call) = self.bodies.pop_unreadable() {
@@ -303,7 +304,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the bodies that the server has not requested in time.
+    /// Sends the bodies for which the server has not sent `100 Continue` in time.
     pub(super) fn send_overdue_bodies(&mut self) {
         while let Some(call) = self.bodies.pop_overdue(self.time.now(), &self.connections) {
             match self.connections.get_mut(call.slot).and_then(|connection| connection.protocol.http2_mut()) {
@@ -316,7 +317,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends more of the request bodies on this connection, after the kernel has accepted all earlier data.
+    /// Sends more of the request bodies on this connection, because the kernel has accepted all earlier data.
     fn send_more(&mut self, slot: u32) {
         if self.config.http2 {
             self.sockets.note_output(slot, self.time.now());

@@ -1,10 +1,10 @@
-//! The turns of a shard's event loop. In each turn, the shard asks the workload which calls are due, begins them, and
-//! waits for events.
+//! The event loop of a shard. In each iteration (turn), the shard asks the workload which calls are due, begins them,
+//! and waits for events.
 //!
-//! Due times come first: the schedule is checked again after every event, so that many responses at once cannot delay a
+//! Due calls come first: the schedule is checked again after every event, so that many responses at once cannot delay a
 //! call that has come due. A shard that is behind its schedule reads responses before it begins calls, so that the
-//! calls use the connections that have become idle. If it began the calls first, each call would need a new connection,
-//! which would delay the shard even more.
+//! calls use the connections that have become idle. Otherwise, each call would need a new connection, which would delay
+//! the shard even more.
 
 use super::Shard;
 use crate::call::Call;
@@ -21,18 +21,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Maximum number of calls that a shard begins before it checks its sockets.
 const BURST: usize = 8;
-/// Maximum number of calls that a shard begins at a tick before it checks its sockets, unless it is behind its
-/// schedule.
+/// Maximum number of calls that a shard begins at a tick ([`Config::tick`](crate::Config::tick)) before it checks its
+/// sockets, unless it is behind its schedule.
 const TICK_BURST: usize = 32;
-/// Maximum time after the end of the window at which a call begins. Later calls are not sent, so that the duration of
-/// the load is bounded.
+/// Maximum time after the end of the schedule at which a call begins. Later calls are not sent, so that the duration of
+/// the run is bounded.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
-/// Interval at which a shard publishes its metrics during the run.
+/// Interval at which a shard publishes its metrics to live displays during the run.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Initial capacity of the call queue of a session's connection. The queue grows on demand.
 const INITIAL_CALLS: usize = 16;
 
-/// The resources that a shard has used, and how its run ended.
+/// The resources that a shard has used, and the way its run ended.
 #[derive(Debug)]
 pub struct ShardUsage {
     /// Time from the start of the run to the end of the shard's last call.
@@ -41,11 +41,11 @@ pub struct ShardUsage {
     pub interrupted: bool,
     /// CPU time of the shard's thread.
     pub cpu: CpuTime,
-    /// Fraction of the time during which the shard had work to do.
+    /// Fraction of the time during which the shard was busy, that is, neither waited nor spun.
     pub busy_share: f64,
-    /// The longest time for which the shard was not able to handle events.
+    /// The longest time for which the shard did not check for events, apart from deliberate sleep.
     pub longest_gap: Nanos,
-    /// Highest number of connections that were open at once.
+    /// Highest number of connections that the shard had open at once.
     pub max_open: u64,
     /// Time for which the thread was ready to run but waited for a CPU; `None` if unknown.
     pub cpu_wait: Option<Nanos>,
@@ -55,24 +55,24 @@ pub struct ShardUsage {
     pub body_error: Option<String>,
 }
 
-/// The result of all turns of a shard.
+/// How the event loop ended, and how busy it was.
 struct TurnsEnd {
     interrupted: bool,
-    /// Fraction of the time during which the shard had work to do. It is 0 if the shard never had a call, for example
-    /// because there are fewer clients than shards.
+    /// Fraction of the time during which the shard was busy. It is 0 if the shard never had a call, for example because
+    /// there are fewer clients than shards.
     busy_share: f64,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Runs the shard to its end, and returns its observer, to which the end of every scheduled call has been reported.
-    /// After a panic, the observer has everything that was reported before the panic.
+    /// Runs the shard to its end. Returns its observer, which has the end of every scheduled call. After a panic, the
+    /// observer has what was reported before.
     pub fn run(mut self, stop: &AtomicBool) -> Result<(O, ShardUsage), EngineError> {
         let ended = panics::catch_panic(|| self.take_turns(stop).and_then(|ended| self.finish().map(|()| ended)));
         let (TurnsEnd { interrupted, busy_share }, panic) = match ended {
             Ok(ended) => (ended?, None),
             Err(message) => {
-                // Ends the calls under way as unfinished. If this panics too, the counts do not add up, so the loss is
-                // visible.
+                // Ends the calls under way as unfinished. If this panics too, calls are missing in the result, and the
+                // check of its counts reports them.
                 let _ = panics::catch_panic(|| self.end_all());
                 (TurnsEnd { interrupted: false, busy_share: self.time.busy_share() }, Some(message))
             }
@@ -91,7 +91,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok((self.observer, used))
     }
 
-    /// Runs turns of the event loop until every call has ended or `stop` is set.
+    /// Runs the event loop until every call has ended or `stop` is set.
     fn take_turns(&mut self, stop: &AtomicBool) -> Result<TurnsEnd, EngineError> {
         self.time.wait_for_start(stop);
         if stop.load(Ordering::Relaxed) {
@@ -115,8 +115,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 self.observer.publish(published);
                 self.refresh_addresses();
             }
-            // The busy share is measured before the shard only waits for the last responses, because it is mostly idle
-            // then.
+            // Measures the busy share before the shard only waits for the last responses and is mostly idle.
             let has_begun_all = self.due_calls.is_exhausted() && self.time.now() >= PUBLISH_INTERVAL;
             if busy_share.is_none() && (has_begun_all || self.time.now() >= self.config.window) {
                 busy_share = Some(self.time.busy_share());
@@ -141,20 +140,20 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 
     /// Maximum number of calls that the shard begins before it checks its sockets. It is at least the pipeline depth,
-    /// so that the requests of a whole pipeline are sent in one write.
+    /// so that all requests of a pipeline are sent in one write.
     fn burst(&self) -> usize {
         let burst = if self.config.tick.is_some() && !self.due_calls.is_behind() { TICK_BURST } else { BURST };
         burst.max(self.config.connections.pipeline)
     }
 
-    /// Whether the run may end although calls are in flight. If connection attempts have no timeout, the run does not
-    /// wait for their end, because the kernel gives up an attempt only after minutes.
+    /// Whether the run may end although calls are in flight. Connection attempts without a timeout do not delay the end
+    /// of the run, because the kernel gives up an attempt only after minutes.
     fn may_stop_waiting(&self) -> bool {
         let longest = MAX_OVERRUN.max(self.config.connections.response_timeout);
         self.config.connections.connect_timeout.is_none() && self.time.now() > self.config.window + longest
     }
 
-    /// Begins at most `limit` of the calls that are due, and notes when to ask the workload again. Returns whether more
+    /// Begins at most `limit` of the due calls, and determines when to ask the workload again. Returns whether more
     /// calls may be due.
     fn begin_due(&mut self, limit: usize) -> bool {
         if self.config.tick.is_none() {
@@ -174,8 +173,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn begin_all_due(&mut self, limit: usize) -> bool {
         self.due_calls.ask_workload_now();
         for nth in 0..limit {
-            // Beginning a pipelined call takes a fraction of a microsecond, and reading the clock would take much of
-            // this time. So the clock is read once for all of them.
+            // With pipelining, reads the clock once for all calls, because beginning a call takes only a fraction of a
+            // microsecond, and reading the clock would take much of this time.
             let reads_clock = nth == 0 || self.config.connections.pipeline == 1;
             let now = if reads_clock { self.time.update() } else { self.time.now() };
             if self.due_calls.must_wait_for_connection(now, &self.connections) {
@@ -210,8 +209,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Maximum time after the end of the window at which a call begins. If the number of connections is limited, calls
-    /// wait for the responses to other calls, so the time is at least the response timeout.
+    /// Maximum time after the end of the schedule at which a call begins. With a limit on connections, it is at least
+    /// the response timeout, because calls wait for the responses to other calls.
     fn max_overrun(&self) -> Nanos {
         let policy = &self.config.connections;
         if policy.max_per_shard.is_some() { MAX_OVERRUN.max(policy.response_timeout) } else { MAX_OVERRUN }
@@ -229,11 +228,11 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut observed, &Event::Ready { at: ready });
         }
         self.observer.on(&mut observed, &Event::Begun { at: now });
-        // The call is constructed in the argument, so that this large value is not copied.
+        // Constructs the call as an argument, so that this large value is not copied.
         self.place(Call::new(spec, due, stamp, observed), false, now);
     }
 
-    /// Begins the call that has waited longest to be sent again, if any. Returns whether there was such a call.
+    /// Begins the call that has waited longest to be sent again. Returns false if there is none.
     fn begin_retry(&mut self, now: Nanos) -> bool {
         let Some(mut call) = self.due_calls.pop_retry() else { return false };
         call.stamp = self.connections.next_stamp();
@@ -244,8 +243,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Assigns the call to a connection that has room, or to a new connection. If `fresh` is set, the connection is
-    /// new.
+    /// Assigns the call to a connection with room for it, or opens a connection. If `fresh` is set, always opens one.
     #[inline]
     fn place(&mut self, mut call: Call<O::PerCall>, fresh: bool, now: Nanos) {
         let spec = call.spec;
@@ -272,9 +270,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Returns the slot of a connection for a call to a server with several addresses. Returns `None` if the call
-    /// should open a connection, because this shard has not connected to all addresses yet or because no connection has
-    /// room.
+    /// Returns the slot of a connection for a call to a server with several addresses. Returns `None` if the call must
+    /// open a connection, because this shard has not connected to all addresses yet or because no connection has room.
     fn available_in_turn(&mut self) -> Option<u32> {
         if self.addresses.has_unvisited_address() && self.due_calls.may_open(self.connections.open_count()) {
             return None;
@@ -282,7 +279,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.connections.available_in_turn()
     }
 
-    /// Assigns the call to an existing connection.
+    /// Assigns the call to the connection in this slot, and sends the request if the connection is open.
     fn assign(&mut self, slot: u32, mut call: Call<O::PerCall>, now: Nanos) {
         let policy = &self.config.connections;
         let Some(connection) = self.connections.get_with_queue(slot, session_queue_capacity(self.config)) else {
@@ -318,7 +315,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.handle(token, event);
             let may_begin = !self.due_calls.is_behind() || self.connections.may_have_room();
             if self.due_calls.must_ask_workload(self.time.now()) && may_begin {
-                // The data that was read may have completed all calls of a pipeline, so this number of calls may begin.
+                // The received data may have completed all calls of a pipeline, so this number of calls may begin.
                 self.begin_due(self.config.connections.pipeline);
             }
             if self.sockets.must_flush(self.time.now()) {
@@ -333,16 +330,16 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         Ok(())
     }
 
-    /// Ends the turn. If the thread was stalled, the deadlines of requests that were sent in the turn are postponed.
+    /// Ends an iteration of the event loop. If it was stalled, postpones the deadlines of the requests that it sent.
     fn end_turn(&mut self, waited: WaitTimes) {
         if let Some(stall) = self.time.end_turn(waited) {
             self.timers.postpone(stall.since, stall.until);
         }
     }
 
-    /// Ends connection attempts and calls that have timed out. If the generator was stopped for some time, data that
-    /// arrived in time may still be in the sockets. So a deadline counts as passed only after all data that had arrived
-    /// by then was read.
+    /// Ends connection attempts and calls that have timed out. If the load generator was stopped for some time, data
+    /// that arrived in time may still be unread in the sockets. So a deadline counts as passed only after all data that
+    /// had arrived by then was read.
     fn end_overdue(&mut self) {
         self.send_overdue_bodies();
         let read_until = self.sockets.read_until();
@@ -363,13 +360,13 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends all calls that are still under way.
+    /// Ends all calls that have not ended, as unfinished.
     fn end_all(&mut self) {
         self.time.update();
         while let Some(mut call) = self.due_calls.pop_retry() {
             self.end(&mut call, End::Unfinished { sent: false }, 0);
         }
-        // Attempts that began after the last wait have not been counted yet.
+        // Counts the connection attempts since the last wait.
         self.connections.update_max_open(self.connections.open_count(), true);
         self.send_goaways();
         for slot in self.connections.slots() {

@@ -13,18 +13,18 @@ use brimful_core::{End, Event, Nanos, Observer, ResponseSize, Workload};
 use brimful_http::{ParseStep, Protocol, Request, Response};
 use std::borrow::Cow;
 
-/// The data or event that is known to follow a response on its connection.
+/// What is known to follow a response on its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Following {
     Nothing,
     /// The server has closed its side after the response.
     End,
-    /// There are more bytes, although no further response is expected.
+    /// More bytes have arrived, although no further response is expected.
     Excess,
 }
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
-    /// Prepares the parser for the response to the oldest call of a connection.
+    /// Prepares the parser for the next response on a connection, which belongs to its oldest call.
     pub(in crate::shard) fn expect_response(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         if let Some(call) = connection.calls.front() {
@@ -32,7 +32,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the request of the nth call in the queue, or of the last call if `nth` is `None`.
+    /// Sends the request of a call in the queue: the one at position `nth`, or the last one if `nth` is `None`.
     pub(in crate::shard) fn send(&mut self, slot: u32, nth: Option<usize>, now: Nanos) {
         let token = self.connections.token(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -61,7 +61,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.send(token, bytes, self.time.now());
     }
 
-    /// Sends the head of a request, and keeps its body to be sent separately. The call is the only one on its
+    /// Sends the head of a request, and stores the body, which is sent afterwards. The call is the only one on its
     /// connection.
     fn send_in_parts(&mut self, slot: u32, request: Cow<'a, Request>, file: Option<&'a BodyFile>) {
         let waits = request.expects_continue();
@@ -91,14 +91,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the body on this connection if it was waiting for the server to request it.
+    /// Sends the body on this connection if it was waiting for `100 Continue`.
     pub(super) fn send_body(&mut self, slot: u32) {
         if self.bodies.release(slot) {
             self.send_body_piece(slot);
         }
     }
 
-    /// Sends the next piece of the body on this connection, unless the body waits for the server to request it.
+    /// Sends the next bytes of the body on this connection, unless the body waits for `100 Continue`.
     pub(super) fn send_body_piece(&mut self, slot: u32) {
         let Some(BodyChunk { bytes, is_last, is_from_file }) = self.bodies.next_chunk(slot) else { return };
         let token = self.connections.token(slot);
@@ -114,8 +114,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes, which may complete several responses. If `end_follows` is set, the server has closed its
-    /// side after these bytes.
+    /// Handles received bytes, which may complete several responses. `end_follows` says whether the server has closed
+    /// its side after these bytes.
     pub(super) fn received(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -126,8 +126,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                 return self.received_on_streams(slot, end_follows);
             };
             let Some(call) = connection.calls.front_mut() else {
-                // No response is expected on a connection without calls. If more than empty lines arrives, the state of
-                // the connection is unknown.
+                // No response is expected without a call. Any bytes other than empty lines are therefore an error.
                 if parser.skip_empty_lines(bytes) < bytes.len() {
                     self.close(slot);
                 }
@@ -153,7 +152,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     return self.drop_malformed(slot);
                 }
                 Ok(fed) => {
-                    // Empty lines before the response do not count as part of it.
+                    // Leaves out empty lines before the response, which are not part of it.
                     let of_response = (parser.received() - call.response_bytes) as usize;
                     let (_, new) = bytes[..fed.consumed].split_at(fed.consumed.saturating_sub(of_response));
                     self.observer.on_bytes(&mut call.observer_data, new);
@@ -173,7 +172,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     if connection.calls.len() == 1 {
                         let empty = parser.skip_empty_lines(rest);
                         from += empty;
-                        // If bytes follow the last expected response, the state of the connection is unknown.
+                        // Bytes after the last expected response are an error.
                         has_excess = empty < rest.len();
                     }
                     let following = match (has_excess, end_follows) {
@@ -187,12 +186,12 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Ends the oldest call, whose response is complete. The connection stays open for further calls only if nothing
-    /// unexpected follows the response.
+    /// Ends the oldest call, whose response is complete. The connection stays open for further calls unless it cannot
+    /// be reused or unexpected data follows.
     pub(super) fn complete(&mut self, slot: u32, response: Response, following: Following) {
         let unsent = self.sockets.unsent(slot);
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        // The call is moved out of the queue once, and then used by reference, because its type is large.
+        // The call is large, so it is moved out of the queue only once.
         let mut answered = connection.calls.pop_front();
         let Some(call) = &mut answered else { return };
         connection.responses = connection.responses.saturating_add(1);
@@ -209,8 +208,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
             self.observer.on(&mut call.observer_data, &Event::EmptyLines { lines: connection.protocol.empty_lines() });
         }
         if let Some(session) = connection.session {
-            // The first response shows whether the server keeps connections open. Later responses are ignored, because
-            // a server may keep connections open and close each after many calls.
+            // Only the first response shows whether the server closes each connection after one call. A later one may
+            // close the connection because it has carried many calls.
             if self.config.connections.pipeline > 1 && connection.responses == 1 {
                 self.connections.note_keep_alive(session, response.keep_alive);
             }
@@ -222,8 +221,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let end = end_of_response(expected, &response, call.digest.take(), call.is_head);
         self.end(call, end, bytes_sent);
         if response.status == 101 {
-            // Status 101: the server now uses another protocol on this connection, in which `Connection: close` has no
-            // meaning.
+            // After status 101, the connection carries another protocol, in which `Connection: close` has no meaning.
             return self.close(slot);
         }
         match following {
@@ -239,14 +237,15 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Lets the server close the connection, and sets a timer in case it does not.
+    /// Waits for the server to close the connection, with a timeout.
     fn await_close(&mut self, slot: u32) {
         let stamp = self.connections.next_stamp();
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.phase = Phase::Closing;
             connection.stamp = stamp;
             self.timers.start_close(self.time.now(), slot, stamp);
-            // The connection may be in the list of available connections, because it has room for more pipelined calls.
+            // Removes the connection from the list of available connections. It may be in the list because of unused
+            // pipeline depth.
             self.connections.update_availability(slot);
         }
     }

@@ -3,11 +3,11 @@
 //!
 //! - When a call times out, only its stream is reset. If nothing has arrived on the connection since the call was sent,
 //!   the connection is not used for further calls, because the server may no longer be reachable.
-//! - The output of the connections is collected, and handed to the sockets before the shard waits
-//!   ([`Shard::hand_over_output`]). So the requests of one turn of the event loop are sent in one write.
-//! - Until the server has announced how many streams it allows, the shard opens one stream, or as many as the server
-//!   allowed on an earlier connection. Calls beyond the limit are moved to other connections, and so are calls whose
-//!   stream the server refuses.
+//! - The output of the connections is collected, and passed to the sockets before the shard waits
+//!   ([`Shard::hand_over_output`]). So the requests of one iteration of the event loop are sent in one write.
+//! - Until the server has announced how many streams it allows, the shard opens one stream, or the number that the
+//!   server allowed on an earlier connection. Calls beyond the limit are moved to other connections, and so are calls
+//!   whose stream the server refuses.
 //! - A connection that has carried its last call sends GOAWAY before it is closed.
 
 use crate::Requests;
@@ -21,8 +21,8 @@ use crate::shard::Shard;
 use brimful_core::{End, Http2Frame, Nanos, Observer, ResponseSize, RetryReason, Workload};
 use brimful_http::{ClosedStream, REFUSED_STREAM, StreamEnd, StreamObserver};
 
-/// Maximum number of bytes of replies to the server's frames, such as PING, that wait to be sent because the server
-/// does not read them. If there are more, the connection is closed.
+/// Maximum number of bytes of replies (for example to PING) that may wait because the server does not read. Beyond this
+/// limit, the connection is closed.
 const MAX_UNREAD_REPLY_BYTES: usize = 256 * 1024;
 
 impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O, I> {
@@ -36,7 +36,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.sockets.note_output(slot, self.time.now());
     }
 
-    /// Sends the request of the call that was queued last if a stream is free. Otherwise, the call waits in the queue.
+    /// Sends the request of the newest call in the queue if a stream is free. Otherwise, the call stays in the queue.
     pub(in crate::shard) fn send_newest_on_stream(&mut self, slot: u32, now: Nanos) {
         self.send_on_streams(slot, now);
         if let Some(call) = self.connections.get(slot).and_then(|connection| connection.calls.back()) {
@@ -44,7 +44,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Sends the requests of waiting calls while the server allows more streams.
+    /// Sends the requests of waiting calls until the server's limit on streams is reached.
     fn send_on_streams(&mut self, slot: u32, now: Nanos) {
         loop {
             let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -70,7 +70,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Hands the output of all connections to the sockets.
+    /// Passes the output of all connections to the sockets.
     pub(in crate::shard) fn hand_over_output(&mut self) {
         while let Some(slot) = self.sockets.pop_with_output() {
             self.hand_over_output_of(slot);
@@ -103,8 +103,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Makes DATA frames of more of the request bodies that come from files. Stops when the server accepts no more
-    /// data, or when one piece of this connection's output is unsent.
+    /// Encodes more bytes of request bodies from files as DATA frames. Stops when flow control allows no more data, or
+    /// when [`PIECE_BYTES`] of this connection's output are unsent.
     fn frame_bodies(&mut self, slot: u32) {
         while let Some(http2) = self.connections.get_mut(slot).and_then(|connection| connection.protocol.http2_mut())
             && let Some(wanted) = http2.next_sendable_body()
@@ -129,7 +129,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Handles received bytes. If `end_follows` is set, the server has closed its side after these bytes.
+    /// Handles received bytes. `end_follows` says whether the server has closed its side after these bytes.
     pub(super) fn received_on_streams(&mut self, slot: u32, end_follows: bool) {
         let now = self.time.now();
         let mut from = 0;
@@ -151,7 +151,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
                     None => break,
                 },
                 Err(_) => {
-                    // The output contains the GOAWAY frame that reports the error to the server.
+                    // Sends the GOAWAY frame that reports the error to the server.
                     self.hand_over_and_flush(slot);
                     return self.drop_connection(slot, |_, _| End::Malformed);
                 }
@@ -161,7 +161,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.send_waiting_or_close(slot);
     }
 
-    /// Ends a call whose stream has ended, or queues it to be sent again.
+    /// Ends a call whose stream has ended, or queues the call to be sent again.
     fn end_stream(&mut self, slot: u32, mut carried: ClosedStream<Call<O::PerCall>>, ended: StreamEnd) {
         let bytes_sent = self.bytes_sent_on(slot, &carried);
         let call = &mut carried.value;
@@ -189,8 +189,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Queues a call to be sent again if the server has not processed it and the policy allows this. Otherwise, ends
-    /// the call.
+    /// Queues a call that the server has not processed to be sent again, if the policy allows this. Otherwise, ends the
+    /// call.
     fn retry_refused(&mut self, mut call: Call<O::PerCall>, end: End, bytes_sent: u64) {
         if self.may_send_elsewhere(&call) {
             self.send_again(call, RetryReason::RefusedStream, bytes_sent);
@@ -199,7 +199,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Queues an unsent call for another connection, because the server is closing this one, or ends the call.
+    /// Queues a call that was not sent for another connection, because the server is closing this one. Ends the call if
+    /// the policy does not allow this.
     fn move_or_end(&mut self, mut call: Call<O::PerCall>) {
         if self.may_send_elsewhere(&call) {
             call.earlier.attempts += 1;
@@ -214,7 +215,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         call.may_retry_unprocessed(&self.config.connections) && self.may_have_new_connection(call.spec)
     }
 
-    /// Moves calls that exceed the server's limit on streams to other connections, if more connections may be opened.
+    /// Moves waiting calls beyond the server's limit on streams to other connections, if more may be opened.
     fn move_surplus(&mut self, slot: u32) {
         if !self.due_calls.may_open(self.connections.open_count()) {
             return;
@@ -222,7 +223,8 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         let mut surplus = Vec::new();
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let Some(limit) = connection.protocol.http2().and_then(|http2| http2.max_streams()) else { return };
-        // At least one call may wait. Otherwise, a server that allows no streams would cause endless new connections.
+        // One call stays in any case, because a server that allows no streams would otherwise cause new connections
+        // forever.
         while connection.calls_in_flight() > (limit as usize).max(1)
             && connection.calls.back().is_some_and(|call| !call.earlier.was_moved)
             && let Some(call) = connection.calls.pop_back()
@@ -243,8 +245,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         bytes_within(carried, http2.map_or(0, |http2| http2.submitted_bytes().saturating_sub(unsent)))
     }
 
-    /// Sends the waiting requests of a connection after an event. Closes the connection if it has carried its last
-    /// call.
+    /// Sends the requests that wait on a connection. Closes the connection if its last call has ended.
     fn send_waiting_or_close(&mut self, slot: u32) {
         self.send_on_streams(slot, self.time.now());
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -265,7 +266,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// Resets the stream of a call, or removes the call from the queue of calls that wait for a stream.
+    /// Cancels a call: resets its stream, or removes the call from the queue if it has no stream.
     pub(in crate::shard) fn give_up_stream(&mut self, call: TimerKey, end: End) {
         let TimerKey { slot, stamp, stream } = call;
         let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -291,7 +292,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         self.close(slot);
     }
 
-    /// Sends GOAWAY on all connections that have no call under way.
+    /// Sends GOAWAY on all connections without a call under way.
     pub(in crate::shard) fn send_goaways(&mut self) {
         let mut must_flush = false;
         for slot in self.connections.slots() {
@@ -306,7 +307,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         }
     }
 
-    /// If the connection is open and uses HTTP/2, adds a GOAWAY frame to its output. Returns whether a frame was added.
+    /// Adds a GOAWAY frame to the output of the connection if it is open and uses HTTP/2. Returns whether it did.
     fn send_goaway(&mut self, slot: u32) -> bool {
         let connection = self.connections.get_mut(slot).filter(|connection| connection.phase == Phase::Open);
         let Some(http2) = connection.and_then(|connection| connection.protocol.http2_mut()) else { return false };
@@ -314,14 +315,14 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
         true
     }
 
-    /// Hands the output of a connection to the kernel at once, because the connection is about to be closed.
+    /// Passes the output of a connection to the kernel at once, because the connection is about to be closed.
     fn hand_over_and_flush(&mut self, slot: u32) {
         self.hand_over_output_of(slot);
         self.sockets.flush_before_close();
     }
 
-    /// Closes a connection and ends its calls: first the calls that have a stream, the oldest first, then the calls
-    /// that wait for a stream. `end_of` returns the outcome of the nth call with a stream.
+    /// Closes a connection and ends its calls: first the calls with a stream, the oldest first, then the waiting calls.
+    /// `end_of` returns the outcome of a call, given its position; this is `usize::MAX` for waiting calls.
     pub(super) fn drop_streams(&mut self, slot: u32, end_of: impl Fn(usize, &Call<O::PerCall>) -> End) {
         let unsent = self.sockets.unsent(slot) as u64;
         let Some(mut connection) = self.remove(slot) else { return };
@@ -339,17 +340,17 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     }
 }
 
-/// Number of bytes of a request that are among the first `taken` bytes sent on the connection.
+/// Number of bytes of a request among the first `taken` bytes sent on its connection.
 fn bytes_within<T>(carried: &ClosedStream<T>, taken: u64) -> u64 {
     taken.saturating_sub(carried.position).min(carried.written_bytes)
 }
 
-/// Processes the data that arrives for calls: cookies, redirects and content.
+/// Passes received data to the call that it belongs to: cookies, redirects and content.
 struct Reader<'r, R, O> {
     now: Nanos,
     requests: &'r mut R,
     observer: &'r mut O,
-    /// Whether the observer gets the bytes of responses.
+    /// Whether the observer reads the bytes of responses.
     reads_messages: bool,
 }
 
