@@ -223,7 +223,7 @@ fn answers_that_came_while_the_generator_was_stopped_are_not_late() {
 }
 
 #[test]
-fn answers_read_by_several_looks_are_not_late() {
+fn responses_read_by_several_checks_are_not_late() {
     let (ends, _) = ends(3, [Turn::Stopped, Turn::Answers(1, true), Turn::Answers(1, true), Turn::Answers(1, false)]);
     assert_eq!(ends, [COMPLETED; 3]);
 }

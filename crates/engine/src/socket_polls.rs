@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_that_leaves_nothing_has_read_everything() {
+    fn a_check_that_leaves_nothing_has_read_everything() {
         let mut polls = SocketPolls::default();
         polls.note_poll(Nanos(5), false, 1000);
         assert_eq!(polls.read_until(), Nanos(5));

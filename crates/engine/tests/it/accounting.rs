@@ -1,5 +1,5 @@
-//! Tests that every call is counted, however it ends. All tests of the engine check that the counts are consistent
-//! (`ObservedCall::check`). These tests also check the expected counts.
+//! Tests that every call is counted, however it ends, and checks the numbers of calls per outcome. (Every test of the
+//! engine also checks with `ObservedCall::check` that a call's events are consistent.)
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects, refused, reset};
 use crate::case::{Case, on_each_engine};
@@ -47,8 +47,8 @@ fn a_stop_ends_every_call_in_flight(case: Case) {
     assert!(calls.iter().all(|call| matches!(call.end(), End::Unfinished { .. })), "{calls:?}");
 }
 
-/// Stops a run before its start time, to which the processes of a fleet have agreed. Expects that the run ends at once.
-/// The shards of a fleet used to wait for the start even after the fleet was stopped.
+/// Stops a run before the start time that the processes of a distributed run have agreed on. Expects that the run ends
+/// at once. The shards used to wait for the start even after the stop.
 fn a_stop_ends_the_wait_for_an_agreed_start(case: Case) {
     const FAR_AHEAD: Nanos = Nanos::from_secs(600);
     let server = RawServer::never_answers();
@@ -68,8 +68,8 @@ fn a_server_that_dies_is_reset_then_refused(case: Case) {
     assert_eq!(count(&calls, |end| refused(end) || reset(end)), 30);
 }
 
-/// Stops the server's listener for a while, and then starts another one. Expects that all calls before and after
-/// complete. Calls in between are refused, or reset if their connection had ended unnoticed.
+/// Stops the server's listener for a while, and then starts another one. Expects that all calls before and after it
+/// complete, and that the calls in between are refused, or reset if they reuse a closed connection.
 fn a_listener_that_comes_back_is_used_again(case: Case) {
     let answering = || script([Step::Request, Step::Send(with_length(b"hello"))]);
     let server = RawServer::start(answering());

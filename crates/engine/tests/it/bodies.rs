@@ -1,5 +1,4 @@
-//! Tests request bodies that are sent after their heads: bodies from files, and bodies that wait for the server's
-//! request.
+//! Tests request bodies that are sent after their heads: bodies from files, and bodies that wait for `100 Continue`.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -34,7 +33,7 @@ on_each_engine!(
     a_stream_sends_its_body_after_a_second,
 );
 
-/// A file that is removed when the test ends.
+/// A temporary file, removed when the value is dropped.
 struct TempFile(PathBuf);
 
 impl TempFile {
@@ -57,7 +56,8 @@ fn content(length: usize) -> Vec<u8> {
     (0..length).map(|i| (i ^ i >> 8 ^ i >> 16) as u8).collect()
 }
 
-/// A class whose requests have the content of this file as their body, with `Expect: 100-continue` if `expect` is set.
+/// A request class that sends the content of this file as its body. If `expect` is set, its requests contain `Expect:
+/// 100-continue`.
 fn put(file: &TempFile, expect: bool) -> RequestClass {
     let headers = if expect { [("Expect", "100-continue")].as_slice() } else { &[] };
     RequestClass {
@@ -98,7 +98,7 @@ fn unreadable(calls: &[ObservedCall]) -> usize {
     count(calls, |end| end == End::ClientLimited(ExhaustedResource::Body))
 }
 
-/// A server that responds 200 if the body of a request is `expected`, and 400 otherwise.
+/// Starts a server that responds 200 if the body of a request is `expected`, and 400 otherwise.
 fn wants(expected: Vec<u8>) -> RawServer {
     RawServer::with_handler(move |request| {
         let status = if request.body == expected { 200 } else { 400 };
@@ -106,8 +106,8 @@ fn wants(expected: Vec<u8>) -> RawServer {
     })
 }
 
-/// Expects that every call sends the whole file. The lengths are less than one piece of 64 KiB, exactly one piece,
-/// exactly two pieces, and many pieces.
+/// Expects that every call sends the whole file. The lengths are less than one read of 64 KiB, exactly one, exactly
+/// two, and many reads.
 fn a_file_is_sent_whole_and_again_for_every_call(case: Case) {
     for length in [1, 65_536, 131_072, 3_000_000] {
         let expected = content(length);
@@ -149,8 +149,8 @@ fn a_server_that_reads_slowly_gets_all_of_it(case: Case) {
     let expected = content(400_000);
     let file = TempFile::of(&expected);
     let server = RawServer::start(move |conn, _| {
-        // Waits until 8,000 bytes have arrived, which is more than the head. The client has then filled the small
-        // buffers of the sockets, and waits with the rest of the body.
+        // Waits until 8,000 bytes have arrived, which is more than the head. The client has then filled the sockets'
+        // small buffers, and must wait before it sends the rest of the body.
         let mut waiting = vec![0; 8_000];
         while conn.peek(&mut waiting).is_ok_and(|n| (1..waiting.len()).contains(&n)) {
             std::thread::yield_now();
@@ -170,7 +170,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     let plan = upload(case, server.addr(), &file, false).calls(3);
     std::fs::write(&file.0, b"short").unwrap();
     assert_eq!(unreadable(&plan.run_closed(1)), 3);
-    // Expects that a run cannot start if the file does not exist.
+    // Expects that a run does not start if the file does not exist.
     let gone =
         RequestClass { body_file: "/nowhere".to_owned(), ..WorkloadDoc::single_class("PUT", "/").classes[0].clone() };
     let (authority, version, headers, close) = ("a".to_owned(), Version::Http11, Vec::new(), Close::Server);
@@ -180,7 +180,7 @@ fn a_file_that_becomes_shorter_fails_its_calls(case: Case) {
     assert!(matches!(FixedRequests::render(&workload, &wire), Err(EngineError::BodyFile { .. })));
 }
 
-/// A server that reads a head, sends `first`, reads `body` bytes, and responds.
+/// Starts a server that reads a head, sends `first`, reads `body` bytes, and responds.
 fn asks(first: &'static str, body: usize) -> RawServer {
     RawServer::start(move |conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -238,8 +238,8 @@ fn a_file_may_wait_for_a_request_too(case: Case) {
     assert_eq!((ok(&calls), count_connects(&calls), count(&calls, completed)), (3, 1, 3));
 }
 
-/// Reads the bodies of all streams, and sends WINDOW_UPDATE for all received data. Responds 200 to each body that is
-/// `expected`, and closes the connection after another body.
+/// Reads the bodies of all streams, and sends WINDOW_UPDATE for all received data. Responds 200 to each body that
+/// equals `expected`, and closes the connection after any other body.
 fn take_bodies(peer: &mut Http2Peer<'_>, expected: &[u8]) {
     let mut bodies: HashMap<u32, Vec<u8>> = HashMap::new();
     while let Some((kind, flags, stream, payload)) = peer.frame() {
@@ -278,8 +278,8 @@ fn real_servers_take_files_on_streams(case: Case) {
     let nginx = Nginx::start(NginxOptions {
         listen: "http2".to_owned(),
         http: "log_format plain '$status $content_length $request_length';".to_owned(),
-        // The upstream server of this proxy does not exist. nginx reads the whole body before it tries to connect to
-        // it.
+        // The upstream server of this nginx proxy does not exist. nginx reads the whole body before it tries to connect
+        // to it.
         extra: "access_log access.log plain; client_max_body_size 4m; location / { proxy_pass http://127.0.0.1:1/; \
                 error_page 502 =200 /index.html; } location = /index.html { }"
             .to_owned(),
@@ -320,7 +320,7 @@ fn a_file_that_becomes_shorter_fails_its_streams_too(case: Case) {
     assert_eq!(unreadable(&plan.run_closed(1)), 3);
 }
 
-/// A HEADERS frame with this status that does not end its stream.
+/// A HEADERS frame with this status, after which the stream stays open.
 fn head(status: &str) -> Vec<u8> {
     [&[0x08, 3][..], status.as_bytes()].concat()
 }
@@ -334,8 +334,8 @@ fn streams_wait_for_a_request_of_their_bodies(case: Case) {
             if first != kind::HEADERS {
                 continue;
             }
-            // The client answers the PING before it sends any part of the body, because the server has not requested
-            // the body yet.
+            // Expects the reply to the PING before any part of the body, because the server has not requested the body
+            // yet.
             peer.send(&frame(kind::PING, 0, 0, &[7; 8]));
             while !matches!(peer.frame(), Some((kind::PING, ACK, ..)) | None) {}
             assert_eq!(flags, END_HEADERS);

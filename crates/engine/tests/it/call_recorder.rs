@@ -1,4 +1,4 @@
-//! Records each call for the tests, and checks that the events of a call are consistent.
+//! An observer that records every call for the tests, and checks that the events of a call are consistent.
 
 use brimful_core::{
     ConnectionEnded, End, Event, ExhaustedResource, Nanos, Observer, Outcome, ResponseSize, RetryReason, SessionEnded,
@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// One call, as its observer has recorded it.
+/// The events of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ObservedCall {
-    /// The scheduled time of the call.
+    /// The time at which the call was due.
     pub due: Nanos,
-    /// The time before which the call could not begin, if it is later than the due time.
+    /// The time before which the call could not begin, if later than its due time.
     pub ready: Option<Nanos>,
     /// The time at which the engine began the call.
     pub begun: Option<Nanos>,
-    /// Start of the connection attempt that this call caused.
+    /// Start of the connection attempt for this call; `None` if the call used an existing connection.
     pub connect_started: Option<Nanos>,
-    /// The time at which this call's connection attempt succeeded.
+    /// The time at which the connection attempt for this call succeeded.
     pub established: Option<Nanos>,
-    /// The time at which the TLS handshake was complete, and whether it resumed a session.
+    /// The time at which the TLS handshake was complete, and whether it resumed an earlier session.
     pub secured: Option<(Nanos, bool)>,
     /// The time at which the request was sent.
     pub sent: Option<Nanos>,
@@ -28,15 +28,15 @@ pub struct ObservedCall {
     pub first_byte: Option<Nanos>,
     /// Number of empty lines that arrived with the response.
     pub empty_lines: u32,
-    /// The first reason why the call was sent again.
+    /// The reason why the call was sent again for the first time.
     pub retried: Option<RetryReason>,
     /// Number of times that the call was sent again.
     pub retries: u32,
-    /// Index of the server's address.
+    /// Index of the server's address to which the call was sent.
     pub address: u16,
-    /// Length of the request in bytes, as reported to the observer; 0 with HTTP/2.
+    /// Number of request bytes that the observer got; 0 with HTTP/2.
     pub request_bytes: usize,
-    /// Length of the response in bytes, as reported to the observer; 0 with HTTP/2.
+    /// Number of response bytes that the observer got; 0 with HTTP/2.
     pub response_bytes: u64,
     /// Lengths of the response's head and body.
     pub size: Option<ResponseSize>,
@@ -45,43 +45,44 @@ pub struct ObservedCall {
 }
 
 impl ObservedCall {
-    /// Time from the due time to the end of the call.
+    /// Time from the due time of the call to its end.
     pub fn response_time(&self) -> Nanos {
         self.outcome().at - self.due
     }
 
-    /// Time from the start of sending the request to the end of the call.
+    /// Time from the sending of the request to the end of the call.
     pub fn service_time(&self) -> Nanos {
         self.outcome().at - self.sent.expect("was sent")
     }
 
-    /// Time by which the call began later than it could have begun.
+    /// Delay of the call's begin, counted from the time at which it could have begun.
     pub fn lateness(&self) -> Nanos {
         self.begun.expect("was begun") - self.ready.unwrap_or(self.due)
     }
 
-    /// Duration of the connection attempt that this call caused.
+    /// Duration of the connection attempt for this call.
     pub fn time_to_connect(&self) -> Nanos {
         self.attempt_ended() - self.connect_started.expect("an attempt")
     }
 
-    /// The time at which this call's connection attempt succeeded or failed.
+    /// The time at which the connection attempt for this call succeeded or failed.
     pub fn attempt_ended(&self) -> Nanos {
         self.established.unwrap_or(self.outcome().at)
     }
 
+    /// How the call ended; panics if it has not ended.
     pub fn end(&self) -> End {
         self.outcome().end
     }
 
-    /// The outcome of the call, which must have ended.
+    /// The outcome of the call; panics if it has not ended.
     pub fn outcome(&self) -> Outcome {
         self.outcome.expect("every call ends")
     }
 
-    /// Checks that the events are in order and agree with the outcome. For all calls together, these checks imply that:
-    /// scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected + timed out
-    /// + reset + malformed + unfinished.
+    /// Checks that the events of the call are in order and agree with its outcome. For all calls together, these checks
+    /// imply that: scheduled = sent + client-limited + abandoned + refused + unsent, and sent = completed + unexpected
+    /// + timed out + reset + malformed + unfinished.
     pub fn check(&self) {
         let outcome = self.outcome();
         let was_sent = match outcome.end {
@@ -89,7 +90,7 @@ impl ObservedCall {
             End::StreamReset | End::GoneAway => true,
             End::Reset { sent } | End::ClosedOnReuse { sent } | End::Unfinished { sent } => sent,
             End::TlsFailed { sent, .. } => sent,
-            // The head may have been sent, but a call whose body cannot be read counts as not sent.
+            // A call whose body cannot be read counts as not sent, although its head may have been sent.
             End::ClientLimited(ExhaustedResource::Body) => false,
             End::Abandoned | End::Refused | End::ClientLimited(_) => {
                 assert!(self.established.is_none(), "the attempt was established: {self:?}");
@@ -99,7 +100,7 @@ impl ObservedCall {
         assert_eq!(self.sent.is_some(), was_sent, "{self:?}");
         assert_eq!(outcome.bytes_sent > 0, was_sent, "{self:?}");
         assert_eq!(self.first_byte.is_some(), outcome.bytes_received > 0, "{self:?}");
-        // With HTTP/2, the observer does not get the bytes that are sent and received.
+        // With HTTP/2, the observer does not get the bytes of requests and responses.
         if self.request_bytes > 0 {
             assert_eq!(self.response_bytes, outcome.bytes_received, "{self:?}");
             assert!(self.request_bytes as u64 >= outcome.bytes_sent, "{self:?}");
@@ -116,7 +117,7 @@ impl ObservedCall {
     }
 }
 
-/// An observer that keeps the data of every call. This needs little memory, because the runs of tests are short.
+/// An observer that keeps the events of every call in memory, which is enough for the short runs of tests.
 #[derive(Debug, Default)]
 pub struct CallRecorder {
     /// All calls, in the order in which they began.
@@ -125,17 +126,17 @@ pub struct CallRecorder {
     pub sessions: Vec<SessionEnded>,
     /// All connections that have ended.
     pub connections: Vec<ConnectionEnded>,
-    /// The server's addresses. The position in this list is the address's index.
+    /// The server's addresses, in the order of their indices.
     pub addresses: Vec<String>,
     /// Number of sessions that had not ended when the run ended.
     pub in_progress: u64,
-    /// Number of calls that have ended so far; the test can read it during the run.
+    /// Number of calls that have ended so far. A test can read it during the run.
     pub ended: Arc<AtomicU64>,
-    /// If set, the observer blocks the shard's thread for this duration when the call with this index has ended.
+    /// If set, the observer blocks the shard's thread for this duration when the call with this index ends.
     pub stall: Option<(usize, Duration)>,
 }
 
-/// Index of a call in [`CallRecorder::calls`], once the call has an event.
+/// Index of a call in [`CallRecorder::calls`]; `None` before the call's first event.
 #[derive(Debug, Default)]
 pub struct PerCall(Option<usize>);
 
@@ -224,17 +225,17 @@ impl Observer for CallRecorder {
     }
 }
 
-/// Number of calls that ended in this way.
+/// Number of calls whose outcome satisfies the condition `end`.
 pub fn count(calls: &[ObservedCall], end: impl Fn(End) -> bool) -> usize {
     calls.iter().filter(|call| end(call.end())).count()
 }
 
-/// Number of connections that were opened.
+/// Number of connection attempts that the calls caused.
 pub fn count_connects(calls: &[ObservedCall]) -> usize {
     calls.iter().filter(|call| call.connect_started.is_some()).count()
 }
 
-/// The median of these times, of which there must be at least one.
+/// The median of these times; panics if there are none.
 pub fn median(times: impl Iterator<Item = Nanos>) -> Nanos {
     let mut times: Vec<Nanos> = times.collect();
     times.sort_unstable();
@@ -251,12 +252,12 @@ pub fn refused(end: End) -> bool {
     end == End::Refused
 }
 
-/// Whether the connection of a call with this end was reset or closed.
+/// Whether a call with this end was lost because its connection was reset or closed.
 pub fn reset(end: End) -> bool {
     matches!(end, End::Reset { .. } | End::ClosedOnReuse { .. })
 }
 
-/// Whether the connection of a call with this end had been closed before the call.
+/// Whether a call with this end was lost because the server had closed its idle connection.
 pub fn closed_on_reuse(end: End) -> bool {
     matches!(end, End::ClosedOnReuse { .. })
 }

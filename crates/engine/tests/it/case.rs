@@ -5,19 +5,20 @@ use brimful_testkit::CLOSE_INHERITED;
 use std::io::Write;
 use std::process::Command;
 
-/// The environment variable that is set in a process that runs a single test. Its value is an argument for the test.
+/// The environment variable by which a test recognizes that it runs alone in its own process. Its value is an argument
+/// of the test.
 const ISOLATED: &str = "BRIMFUL_TEST_ISOLATED";
 
-/// One run of a test: the engine's I/O (epoll or io_uring) and the test's name.
+/// A test function together with the kernel interface (epoll or io_uring) that it tests.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The engine's I/O.
+    /// The kernel interface for I/O.
     pub engine: Engine,
-    /// The test's path in the test program, which selects the test on the command line.
+    /// Path of the test in the test program, which selects the test on the command line.
     name: &'static str,
 }
 
-/// Makes two tests, `epoll::NAME` and `uring::NAME`, from each function that takes a [`Case`].
+/// Defines two tests, `epoll::NAME` and `uring::NAME`, for each function that takes a [`Case`].
 macro_rules! on_each_engine {
     ($($test:ident),+ $(,)?) => {
         mod epoll { $crate::case::on_engine!(Epoll $($test)+); }
@@ -40,8 +41,8 @@ macro_rules! on_engine {
 pub(crate) use {on_each_engine, on_engine};
 
 impl Case {
-    /// Creates the case of a test with this path. If this engine cannot run on this host, prints a message and returns
-    /// `None`.
+    /// Creates the case of the test with this path. If the kernel interface is not available on this host, prints a
+    /// message and returns `None`.
     pub fn new(engine: Engine, path: &'static str) -> Option<Case> {
         let (_program, name) = path.split_once("::").expect("a path of more than one part");
         let case = Case { engine, name };
@@ -51,9 +52,9 @@ impl Case {
             .or_else(|| case.cannot_run("io_uring is forbidden: `sysctl kernel.io_uring_disabled=0`"))
     }
 
-    /// Runs the test again in a new process, which bash starts after it has run `setup`. The process inherits only the
-    /// three standard descriptors. In the new process, this function returns `argument`. In the calling process, it
-    /// returns `None` once the test has passed in the new process.
+    /// Runs the test again in its own process, which bash starts after it has run `setup`. The process inherits only
+    /// the three standard descriptors. In that process, this function returns `argument`. In the calling process, it
+    /// returns `None` once the test has passed there.
     pub fn in_own_process(self, setup: &str, argument: &str) -> Option<String> {
         self.again(Command::new("bash"), setup, argument)
     }
@@ -86,10 +87,10 @@ impl Case {
         None
     }
 
-    /// Reports that the test cannot run on this host. On CI, this is a failure.
+    /// Reports that the test cannot run on this host. In continuous integration, this is a failure.
     fn cannot_run<T>(self, why: &str) -> Option<T> {
         assert!(std::env::var_os("CI").is_none(), "{} cannot run: {why}", self.name);
-        // The message bypasses the test program, which shows the captured output of a test only if the test fails.
+        // Writes to standard error directly, because the test program shows captured output only if the test fails.
         let _ = writeln!(std::io::stderr(), "NOT RUN: {}: {why}", self.name);
         None
     }

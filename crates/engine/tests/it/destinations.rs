@@ -46,8 +46,8 @@ fn shards_begin_at_different_addresses(case: Case) {
     assert_eq!((count(&plan.run_closed(2), completed), connections(&servers)), (2, [1, 1]));
 }
 
-/// Makes one call at a time, for which one connection would be enough. Expects a connection to each address
-/// nevertheless.
+/// Makes one call at a time, so that one connection would be enough. Expects that the shard still opens a connection to
+/// each address.
 fn kept_connections_are_spread_over_the_addresses_at_a_low_rate(case: Case) {
     let servers = servers();
     let plan = at_both(case, &servers).calls(20);

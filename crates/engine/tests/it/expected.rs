@@ -1,4 +1,4 @@
-//! Tests responses that do not meet the workload's requirements, and observers that get the bytes of requests and
+//! Tests responses without the required status, length or content, and observers that read the bytes of requests and
 //! responses, with HTTP/1 and HTTP/2.
 
 use crate::call_recorder::{ObservedCall, count};
@@ -13,7 +13,7 @@ use brimful_workload::Shard;
 
 on_each_engine!(responses_are_checked, observers_get_requests_and_responses);
 
-/// A plan and its server for HTTP/1, and the same for HTTP/2. The servers respond `abc` to every request.
+/// Returns a plan and its server for HTTP/1, and the same for HTTP/2. The servers respond `abc` to every request.
 fn plans(case: Case, classes: &[RequestClass]) -> [(Plan, RawServer); 2] {
     let http1 = RawServer::with_handler(|_| with_length(b"abc"));
     let http2 = http2_server(settings(&[]), |peer, _| {
@@ -59,7 +59,7 @@ fn responses_are_checked(case: Case) {
     }
 }
 
-/// An observer that keeps the bytes of requests and responses.
+/// An observer that keeps the bytes of each call's request and response.
 #[derive(Default)]
 struct Looker(Vec<[String; 2]>);
 

@@ -1,5 +1,5 @@
-//! Tests every framing of a response, with every division of its bytes into pieces, and other bytes that a server can
-//! send.
+//! Tests every way to mark the end of a response, with its bytes split at every position, and unexpected bytes from a
+//! server.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -28,7 +28,7 @@ on_each_engine!(
 const TRAILERS: &[u8] =
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\n0\r\nDigest: x\r\nA: b\r\n\r\n";
 
-/// Makes three calls to this server, one after another.
+/// Makes three successive calls to this server.
 fn three(case: Case, server: &RawServer) -> Vec<ObservedCall> {
     Plan::new(case, server.addr()).calls(3).run_closed(1)
 }
@@ -96,7 +96,8 @@ fn excess_bytes_end_the_connection_but_not_the_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// Sends more bytes while a connection is idle, long before the next call. Expects a new connection for each call.
+/// The server sends more bytes while a connection is idle, long before the next call. Expects a new connection for each
+/// call.
 fn bytes_on_an_idle_connection_end_it(case: Case) {
     let late = [Step::Pause(Duration::from_millis(5)), Step::Send(b", and more".to_vec()), Step::Drain];
     let steps = [Step::Request, Step::Send(with_length(b"hi"))].into_iter().chain(late);
@@ -105,8 +106,8 @@ fn bytes_on_an_idle_connection_end_it(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (3, 3));
 }
 
-/// Sends an empty line directly after a response, some time after it, or before it. Expects that the line is counted,
-/// and that the connection stays open.
+/// The server sends an empty line directly after a response, some time after it, or before it. Expects that the line is
+/// counted, and that the connection stays open.
 fn a_stray_empty_line_is_skipped_and_counted(case: Case) {
     let (answer, stray) = (with_length(b"hi"), || Step::Send(b"\r\n".to_vec()));
     let behind = vec![Step::Request, Step::Send([&answer[..], b"\r\n"].concat())];
@@ -151,9 +152,9 @@ fn informational_responses_are_skipped(case: Case) {
 
 const BIG: usize = 8 << 20;
 
-/// Sends a request that is larger than all socket buffers together. The server responds after it has received a part of
-/// the request. Then it reads the rest, or closes the connection, which resets it. Expects that the call ends with the
-/// response.
+/// Sends a request that is larger than all socket buffers together. The server responds after it has received part of
+/// the request, and then either reads the rest or closes the connection, which resets it. Expects that the call ends
+/// with the response.
 fn a_response_may_come_before_the_request_is_sent(case: Case) {
     let answer = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".to_vec();
     for end in [Step::Finish, Step::Close] {

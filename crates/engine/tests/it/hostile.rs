@@ -1,5 +1,6 @@
-//! Tests that every call is counted exactly once with every misbehaving server of the test kit: on both engines, with
-//! an open load (a fixed schedule) and a closed load (a number of clients), and on kept, pipelined and new connections.
+//! Tests that every call is counted exactly once with every misbehaving server of the test kit. The tests use epoll and
+//! io_uring, an open load (a fixed schedule) and a closed load (a number of clients), and kept, pipelined and new
+//! connections.
 //!
 //! The outcome of a call may depend on timing. But every call must be counted once, and malformed bytes must never be
 //! accepted as a response.
@@ -21,10 +22,10 @@ on_each_engine!(
     every_call_is_counted_once_on_new_connections,
 );
 
-/// The timeout of a call. It is short, because calls to many of these servers end only by timeout.
+/// The response timeout. It is short, because most calls to these servers end only by this timeout.
 const TIMEOUT: Nanos = Nanos::from_millis(40);
 const CALLS: u64 = 6;
-/// Number of behaviours that are tested at the same time. Each test mostly waits for timeouts.
+/// Number of servers that are tested at the same time, because each test mostly waits for timeouts.
 const AT_ONCE: usize = 6;
 
 fn every_call_is_counted_once_on_kept_connections(case: Case) {
@@ -42,13 +43,13 @@ fn every_call_is_counted_once_on_new_connections(case: Case) {
 fn plan(case: Case, addr: SocketAddr) -> Plan {
     Plan::new(case, addr).calls(CALLS).configure(|c| {
         (c.connections.connect_timeout, c.connections.response_timeout) = (Some(TIMEOUT), TIMEOUT);
-        // The window is much longer than the run, which ends with its last call. On a slow host, a call that is flooded
-        // with bytes may end late.
+        // The schedule may last much longer than the run, which ends with its last call. On a slow host, a call that
+        // receives endless bytes may end late.
         c.window = Nanos::from_secs(600);
     })
 }
 
-/// Tests all behaviours, and then reports the behaviours that violated an invariant.
+/// Tests every misbehaving server, and then reports those with which an invariant was violated.
 fn every_behaviour(plan: impl Fn(SocketAddr) -> Plan + Sync) {
     let (queue, broken) = (Mutex::new(hostile_behaviours()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {

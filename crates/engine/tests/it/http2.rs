@@ -106,7 +106,7 @@ fn apache_answers_every_call(case: Case) {
         "LoadModule http2_module {modules}/mod_http2.so\nProtocols h2c\nH2Direct on\nLoadModule log_config_module \
          {modules}/mod_log_config.so\nLogFormat \"%>s %B %H\" plain\nCustomLog access.log plain"
     );
-    // If the module's file does not exist, mod_log_config is part of the program.
+    // Without a file of its own, mod_log_config is compiled into the server.
     let extra = if Path::new(&format!("{modules}/mod_log_config.so")).exists() {
         extra
     } else {
@@ -135,8 +135,8 @@ fn caddy_answers_every_call(case: Case) {
     assert_eq!(lines.matches("\"size\":6,\"status\":200").count() as u64, CALLS);
 }
 
-/// Each body is 256 KiB long, so that it has to wait for the server's flow-control windows several times. Expects that
-/// the server receives every body whole.
+/// Each body is 256 KiB long, so it waits for the server's flow-control windows several times. Expects that the server
+/// receives every body whole.
 fn bodies_arrive_whole_at_real_servers(case: Case) {
     let body = "0123456789abcdef".repeat(16 * 1024);
     let nginx = Nginx::start(NginxOptions {
@@ -156,7 +156,7 @@ fn bodies_arrive_whole_at_real_servers(case: Case) {
     assert!(sent(&calls) > 200 * body.len() as u64, "bytes_sent includes frames and heads");
 }
 
-/// A server that responds to every request.
+/// Starts a server that responds to every request.
 fn answering() -> RawServer {
     http2_server(settings(&[]), |peer, _| answer_all(peer))
 }
@@ -182,7 +182,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     let most = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&most);
     let server = http2_server(settings(&[(3, 2)]), move |peer, _| {
-        // Calls that were sent before the client knew the limit get their responses first.
+        // Responds first to the calls that were sent before the client knew the limit.
         let mut open = Vec::new();
         while let Some((kind, flags, stream, _)) = peer.frame() {
             match kind {
@@ -208,7 +208,7 @@ fn no_more_streams_are_opened_than_the_server_allows(case: Case) {
     });
     let plan = plan(case, server.addr()).calls(401);
     let calls = plan.configure(|c| c.connections.warm_connections = 2).run_closed(4);
-    // The server responds to two calls at a time, so the last call of a connection may get no response.
+    // The server responds to calls in pairs, so the last call of a connection may get no response.
     let done = count(&calls, completed);
     assert!(done >= 396, "{done}");
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -265,8 +265,8 @@ fn answers_belong_to_their_streams(case: Case) {
 
 const SHORT: Nanos = Nanos::from_millis(60);
 
-/// Expects that only the call that times out is ended, and that all other calls complete. On a busy machine, other
-/// responses may be late too. In that case, the test is repeated with a longer timeout.
+/// Expects that only the call that times out fails, and that all others complete. On a busy host, other responses may
+/// be late too. In that case, the test is repeated with a longer timeout.
 fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     let mut timeout = SHORT;
     while !one_overdue_call_gives_up_its_stream_alone(case, timeout) {
@@ -275,8 +275,8 @@ fn an_overdue_call_gives_up_its_stream_alone(case: Case) {
     }
 }
 
-/// Returns `false` if the machine was too busy for a verdict: another response was late, or the requests, of which one
-/// is due every 5 ms, reached the server with a long gap.
+/// Returns `false` if the host was too busy for a verdict: another response was late, or the requests, one every 5 ms,
+/// reached the server with a long gap.
 fn one_overdue_call_gives_up_its_stream_alone(case: Case, timeout: Nanos) -> bool {
     let given_up = Arc::new(Mutex::new(Vec::new()));
     let longest_gap = Arc::new(Mutex::new(Duration::ZERO));
@@ -373,8 +373,8 @@ fn a_refused_stream_is_sent_again_a_bounded_number_of_times(case: Case) {
     assert!(plain.run_closed(2).iter().all(|call| call.end() == End::StreamReset && call.retries == 0));
 }
 
-/// Sends GOAWAY with the second of four streams as the last stream. The server has not processed the later streams (RFC
-/// 9113 §8.7). Expects that their calls are sent again and complete.
+/// The server sends GOAWAY with the second of four streams as the last stream, so it has not processed the later ones
+/// (RFC 9113 §8.7). Expects that the calls of the later streams are sent again and complete.
 fn a_call_that_a_server_going_away_leaves_out_is_sent_again(case: Case) {
     let server = http2_server(settings(&[]), |peer, number| {
         if number > 0 {
@@ -397,7 +397,7 @@ fn streams_that_are_reset_end_alone(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let reset = frame(kind::RST_STREAM, 0, stream, &[0, 0, 0, 2]);
-            // Half of the calls are reset at once, and the other half after a part of the response was sent.
+            // The server resets half of the calls at once, and the other half after part of the response.
             let begun =
                 [frame(kind::HEADERS, END_HEADERS, stream, &[0x88]), frame(kind::DATA, 0, stream, b"x"), reset.clone()];
             if !peer.send(&if stream % 4 == 1 { begun.concat() } else { reset }) {
@@ -416,9 +416,9 @@ fn a_body_waits_for_its_window_until_the_timeout(case: Case) {
     assert_eq!(count(&calls, |end| end == End::TimedOut), 10);
 }
 
-/// Expects that a call times out if its response never ends, however fast the response arrives. The server ignores the
-/// flow-control windows. After the client has reset the stream, more data may arrive than the client tolerates. In that
-/// case, the connection and the next call end as malformed.
+/// Expects that a call times out if its response never ends, however fast the data arrives. The server ignores the
+/// flow-control windows. If too much data arrives after the client has reset the stream, the connection and the next
+/// call may end as malformed.
 fn an_endless_response_times_out(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -432,8 +432,8 @@ fn an_endless_response_times_out(case: Case) {
     assert_eq!(count(&calls, |end| matches!(end, End::TimedOut | End::Malformed)), 2, "{calls:?}");
 }
 
-/// Resets one stream again and again. Expects that the first reset ends the stream's call, and that later resets end
-/// the connection. The next call on the connection may end with it.
+/// The server resets one stream again and again. Expects that the first reset ends the stream's call, and that later
+/// ones end the connection, possibly together with the next call.
 fn a_storm_of_resets_ends_its_connection(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let Some(stream) = peer.request() else { return };
@@ -448,7 +448,8 @@ fn a_storm_of_resets_ends_its_connection(case: Case) {
 
 /// Expects that a call never ends with a response if the server sends bytes that are not valid HTTP/2.
 fn bytes_that_are_not_http2_are_malformed(case: Case) {
-    /// A server that responds to a request by sending `bytes` repeatedly, until the client closes the connection.
+    /// Starts a server that responds to a request by sending `bytes` repeatedly, until the client closes the
+    /// connection.
     fn without_end(bytes: Vec<u8>) -> impl Fn(&mut Http2Peer<'_>, usize) + Send + Sync + 'static {
         behind(Vec::new(), bytes)
     }
@@ -504,7 +505,7 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
         let ends: Vec<End> = calls.iter().map(ObservedCall::end).collect();
         assert_eq!((ends, server.connections()), (vec![End::Malformed; 3], 3), "{name}");
     }
-    // The response to one stream in two is malformed. Expects that only the calls of these streams end.
+    // The response to every second stream is malformed. Expects that only the calls of these streams fail.
     let server = http2_server(settings(&[]), |peer, _| {
         while let Some(stream) = peer.request() {
             let wrong = frame(kind::HEADERS, END_HEADERS | END_STREAM, stream, &[0, 1, b'a', 1, b'b']);
@@ -527,9 +528,8 @@ fn bytes_that_are_not_http2_are_malformed(case: Case) {
     assert_eq!(count(&calls, reset), 5);
 }
 
-/// Makes the calls on one connection. The server responds only after all calls have arrived. Expects that the response
-/// time of each call includes this wait, even if the call waits for a stream: calls that were due later have waited
-/// less.
+/// Sends all calls on one connection, and the server responds only after all have arrived. Expects that the response
+/// time of each call includes this wait, even if the call waits for a stream. Calls that are due later wait less.
 fn waiting_for_a_stream_counts_as_response_time(case: Case) {
     let server = http2_server(settings(&[]), |peer, _| {
         let streams = peer.requests(STREAMS);

@@ -1,5 +1,5 @@
-//! Tests a shortage of resources on this host: it must be reported apart from failures of the server, and must not end
-//! the run.
+//! Tests shortages of descriptors, ports and io_uring on this host. They must be reported apart from failures of the
+//! server, and must not end the run.
 
 use crate::call_recorder::{completed, count};
 use crate::case::{Case, on_each_engine};
@@ -27,9 +27,9 @@ fn ports(end: End) -> bool {
     end == End::ClientLimited(ExhaustedResource::Ports)
 }
 
-/// Makes 400 calls per second that take 300 ms each, for which 120 connections are needed, in a process with 64
-/// descriptors. The server runs in another process, so it has its own descriptors. Expects that calls without a
-/// descriptor fail, and that all other calls complete.
+/// Makes 400 calls per second that take 300 ms each, which needs 120 connections, in a process with 64 descriptors.
+/// Expects that calls without a descriptor fail, and that all others complete. The server runs in another process, so
+/// it has its own descriptors.
 fn a_lack_of_descriptors_fails_only_some_calls(case: Case) {
     let answer_late = [Step::Request, Step::Pause(Duration::from_millis(300)), Step::Send(with_length(b"hello"))];
     let server = RawServer::start(script(answer_late));
@@ -60,15 +60,15 @@ fn a_lack_of_descriptors_causes_no_busy_loop(case: Case) {
     assert!(calls.len() <= 200 * 10, "{} attempts: each client makes one per {timeout}", calls.len());
 }
 
-/// Tries to open 60 connections, but the host has only 20 ports on each address. Expects that the calls without a port
-/// fail for lack of a port. The other connections stay open until these calls have failed.
+/// Tries to open 60 connections from a host with 20 ports on each address. Expects that the calls without a port fail
+/// for this reason. The other connections stay open until these calls have failed.
 fn a_lack_of_ports_is_client_limited(case: Case) {
     let Some(_) = case.in_own_network(TWENTY_PORTS) else { return };
     for (nth, (source, addresses)) in
         [(None, 1), (Some("127.0.0.1"), 1), (Some("127.0.0.0/30"), 2)].into_iter().enumerate()
     {
-        // Each round has its own server. The kernel may free a port late for connections to the same server, but any
-        // port is free at once for connections to another server.
+        // Each iteration has its own server: the kernel may free a port late for connections to the same server, but
+        // not for connections to another one.
         let server = outside_the_range(nth as u8);
         let expected = 20 * addresses;
         let plan = holding(case, server.addr(), source).calls(60);
@@ -101,14 +101,14 @@ fn held(end: End) -> bool {
 
 const TWENTY_PORTS: &str = "echo '40000 40019' > /proc/sys/net/ipv4/ip_local_port_range";
 
-/// A server that accepts connections and keeps them open. Its port is outside the range of the clients' ports.
+/// Starts a server that accepts connections and keeps them open. Its port is outside the range of the clients' ports.
 fn outside_the_range(nth: u8) -> RawServer {
     let listener = TcpListener::bind(("127.0.0.1", 8080 + u16::from(nth))).unwrap();
     RawServer::start_on(listener, script([Step::Drain]))
 }
 
-/// A plan whose connections stay open until the end of the run, from the addresses of `source` or from any address. The
-/// client closes them with RST, so that their ports are free again after the run.
+/// A plan whose connections stay open until the end of the run. They use the addresses of `source`, or any address if
+/// `None`. The client closes them with RST, so that their ports are free again after the run.
 fn holding(case: Case, server: SocketAddr, source: Option<&str>) -> Plan {
     Plan::with_method(case, server, "GET", Close::Rst).configure(|c| {
         c.connections.source = source.map(|range| range.parse().unwrap());
@@ -126,7 +126,7 @@ fn a_missing_cpu_is_an_error(case: Case) {
     }
 }
 
-/// Forbids io_uring, as many containers do, for one thread and the threads that it starts. Expects that the run uses
+/// Forbids io_uring in this thread and the threads that it starts, as many containers do. Expects that the run uses
 /// epoll instead.
 #[test]
 fn where_io_uring_is_forbidden_epoll_takes_its_place() {

@@ -1,5 +1,4 @@
-//! Tests connection attempts at an overloaded server: their rate must not depend on the server (Banga & Druschel 1997,
-//! §4.2).
+//! Tests that the rate of connection attempts does not depend on an overloaded server (Banga & Druschel 1997, §4.2).
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -18,8 +17,8 @@ on_each_engine!(
     s_clients_make_the_attempts_of_an_arrival_process,
 );
 
-/// Runs S-Clients, which keep this number of connection attempts under way during the window. The paper calls the
-/// number D and the timeout T.
+/// Runs S-Clients (the paper's clients that abandon an attempt after a timeout). Keeps this number of attempts (D in
+/// the paper) under way during the window. `timeout` is T in the paper.
 fn s_clients(case: Case, server: SocketAddr, attempts: u64, timeout: Nanos, window: Nanos) -> Run<CallRecorder> {
     let plan = Plan::new(case, server).calls(u64::MAX).configure(|c| {
         (c.connections.connect_timeout, c.window, c.connections.calls_per_connection) =
@@ -37,7 +36,7 @@ fn an_attempt_is_abandoned_after_t(case: Case) {
     abandoned_on_time(&run, timeout);
 }
 
-/// Checks that attempts were abandoned at their timeout, with an allowance for the generator's own delay.
+/// Checks that attempts were abandoned at their timeout, plus at most the generator's own delay.
 fn abandoned_on_time(run: &Run<CallRecorder>, timeout: Nanos) {
     let delay = max_generator_delay(run);
     for call in run.observer.calls.iter().filter(|call| call.end() == End::Abandoned) {
@@ -46,7 +45,7 @@ fn abandoned_on_time(run: &Run<CallRecorder>, timeout: Nanos) {
     }
 }
 
-/// Makes 48 attempts at a time with 64 free ports. Expects one SYN per attempt, and a free port for each attempt.
+/// Keeps 48 attempts under way with 64 free ports. Expects that each attempt costs one SYN, and that none lacks a port.
 fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     let Some(_) = case.in_own_network("echo '40000 40063' > /proc/sys/net/ipv4/ip_local_port_range") else { return };
     let server = full_backlog_listener();
@@ -60,8 +59,8 @@ fn an_abandoned_attempt_costs_one_syn_and_frees_its_port(case: Case) {
     assert!(calls.len() > 48, "each abandoned attempt is followed by another");
 }
 
-/// The kernel's counter `ListenDrops` in this network namespace: the number of SYNs that a full accept queue has
-/// dropped.
+/// The kernel's counter `ListenDrops` of this network namespace: the number of SYNs dropped because an accept queue was
+/// full.
 fn syns_dropped() -> u64 {
     let netstat = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
     let mut lines = netstat.lines().filter(|line| line.starts_with("TcpExt:")).map(str::split_ascii_whitespace);
@@ -93,11 +92,11 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
         let calls = &run.observer.calls;
         let (attempts, established) =
             (count_connects(calls), calls.iter().filter(|call| call.established.is_some()).count());
-        // An attempt that succeeds ends before its timeout T, and its client makes another attempt. So each established
+        // An attempt that succeeds ends before its timeout, and its client makes another one. So each established
         // connection adds at most one attempt.
         assert!((2 * D..=D * 6 + established).contains(&attempts), "{attempts} attempts, {established} established");
         abandoned_on_time(run, timeout);
-        // Each of the D clients has an attempt under way or due, until the last attempt that is due in the window.
+        // Each of the D clients has an attempt under way or due at every time until the last due time.
         let last = calls.iter().map(|call| call.due).max().unwrap();
         for at in (4..24).map(|quarter| Nanos(timeout.0 * quarter / 4)).filter(|at| *at < last) {
             let wanted = calls.iter().filter(|call| call.due <= at && at < call.attempt_ended()).count();
@@ -106,8 +105,8 @@ fn s_clients_keep_their_rate_whatever_the_server_does(case: Case) {
     }
 }
 
-/// Runs S-Clients that follow a schedule, at a server that accepts no connection. An attempt lasts ten times as long as
-/// the time between two attempts. Expects that all attempts are due as scheduled, and that at most D are pending.
+/// Runs S-Clients that follow a schedule, with a server that accepts no connection. An attempt lasts ten times as long
+/// as the gap between two attempts. Expects that all attempts are due as scheduled, and that at most D are pending.
 fn s_clients_make_the_attempts_of_an_arrival_process(case: Case) {
     const D: usize = 12;
     let (timeout, window) = (Nanos::from_millis(100), Nanos::from_secs(1));
@@ -120,8 +119,8 @@ fn s_clients_make_the_attempts_of_an_arrival_process(case: Case) {
     let calls = &run.observer.calls;
     let mut due: Vec<Nanos> = calls.iter().map(|call| call.due).collect();
     due.sort_unstable();
-    // A slow host may abandon attempts late. Attempts then wait for a free client, so the last ones may be missing at
-    // the end of the window.
+    // On a slow host, attempts may be abandoned late. Later attempts then wait for a free client, so some may be
+    // missing at the end.
     let expected: Vec<Nanos> = (0..100).map(|nth| Nanos::from_millis(10 * nth)).collect();
     assert_eq!(due, expected[..due.len()]);
     assert!(due.len() > D, "each client makes further attempts");
@@ -134,8 +133,8 @@ fn s_clients_make_the_attempts_of_an_arrival_process(case: Case) {
     }
 }
 
-/// Accepts connections and responds at the rate of the server in the paper, 130 per second, while the load lasts.
-/// Returns the number of responses.
+/// Accepts connections and responds at 130 per second, the capacity of the server in the paper, until the load has
+/// ended. Returns the number of responses.
 fn serve_130_a_second(server: &FullBacklog) -> usize {
     let mut answered = 0;
     server.listener().set_nonblocking(true).unwrap();
@@ -144,7 +143,7 @@ fn serve_130_a_second(server: &FullBacklog) -> usize {
         let Ok((mut conn, _)) = server.listener().accept() else { continue };
         conn.set_nonblocking(false).unwrap();
         conn.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
-        // Connections that were opened only to fill the accept queue send nothing.
+        // Ignores connections that send nothing: they were opened only to fill the accept queue.
         if matches!(conn.read(&mut [0; 4096]), Ok(1..)) {
             let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             answered += usize::from(conn.write_all(answer).is_ok());

@@ -1,4 +1,5 @@
-//! Tests requests that are rendered for one call, together with shared requests, and requests of sessions.
+//! Tests requests that are rendered for a single call, together with requests that calls share, and requests of
+//! sessions.
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -39,11 +40,11 @@ impl Iterator for Numbered {
 
 impl Chooser for Numbered {}
 
-/// A request for each call: request `n` is a POST to `/n` with a body whose bytes depend on `n`.
+/// Provides a request for each call: request `n` is a POST to `/n` with a body whose bytes depend on `n`.
 #[derive(Clone)]
 struct Own<'a> {
     body: usize,
-    /// The request that all calls with an even number share. `None` if each call has its own request.
+    /// A request for all calls with an even number; `None` if each call has its own request.
     shared: Option<&'a Request>,
     rendered: Arc<AtomicU64>,
     answered: Arc<Mutex<HashMap<RequestId, Vec<u8>>>>,
@@ -83,7 +84,8 @@ fn body_of(n: u64, length: usize) -> Vec<u8> {
     (0..length as u64).map(|i| (i ^ i >> 8 ^ n) as u8).collect()
 }
 
-/// A server that responds with 200 and the number in the request's target if the body belongs to this number.
+/// Starts a server that responds with status 200 and the number in the request's target if the body matches this
+/// number.
 fn checking() -> RawServer {
     RawServer::with_handler(|request: &Received| {
         let n = request.target[1..].parse().unwrap();
@@ -92,7 +94,7 @@ fn checking() -> RawServer {
     })
 }
 
-/// A plan without pipelining, a plan with pipelining, and a plan with a connection for each call.
+/// Three plans: one without pipelining, one with pipelining, and one with a new connection for each call.
 fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     let plan = Plan::new(case, address).calls(calls);
     [
@@ -102,7 +104,7 @@ fn ways(case: Case, address: SocketAddr, calls: u64) -> [Plan; 3] {
     ]
 }
 
-/// Runs four clients that send these requests.
+/// Runs four clients that send these requests, and returns the calls.
 fn four(plan: &Plan, requests: &Own<'_>) -> Vec<ObservedCall> {
     let extent = WorkloadLimits { window: plan.config.window, calls: plan.calls };
     let workload = |shard| ClosedWorkload::new(4, Nanos::ZERO, Numbered(0), extent, shard);
@@ -139,8 +141,8 @@ fn own_and_shared_requests_keep_their_order(case: Case) {
     }
 }
 
-/// One server responds at once, and resets the connection while the request is being sent. Another server resets it
-/// after the call has timed out. Expects that every call is counted once.
+/// One server responds at once and resets the connection while the request is being sent. Another resets it after the
+/// call has timed out. Expects that every call is counted once.
 fn an_own_request_outlives_its_connection(case: Case) {
     let server = RawServer::start(script([Step::Send(with_length(b"")), Step::Reset]));
     for plan in ways(case, server.addr(), 20) {
@@ -168,11 +170,11 @@ fn requests_get_the_heads_of_responses(case: Case) {
     }
 }
 
-/// A workload of sessions, of which `side_by_side` are under way at once. Each session has [`Visits::CALLS`] calls, of
-/// which `at_once` are under way at the same time.
+/// A workload of sessions, of which `side_by_side` are under way at once. Each session makes [`Visits::CALLS`] calls,
+/// of which `at_once` are under way at once.
 struct Visits {
     at_once: u32,
-    /// For each session that has begun and not ended: the number of calls still to be made, and the number under way.
+    /// For each session under way, the number of calls that have not begun and the number of calls under way.
     sessions: HashMap<SessionId, (u32, u32)>,
     begun: u32,
     all: u32,
@@ -247,7 +249,7 @@ fn sessions_do_not_share_connections(case: Case) {
         }
         of_connections.lock().unwrap().push(asked);
     });
-    // If one connection can carry all calls that are under way, each session has exactly one connection.
+    // One connection can carry all simultaneous calls of a session, so each session has exactly one connection.
     for (pipeline, at_once) in [(1, 1), (3, 3)] {
         let plan = Plan::new(case, server.addr()).configure(|c| c.connections.pipeline = pipeline);
         let run = visit(&plan, || Visits::new(12, 5, at_once));
@@ -268,7 +270,7 @@ fn an_ended_session_leaves_no_connection(case: Case) {
         assert_eq!(count(&run.observer.calls, completed), 20 * Visits::CALLS as usize);
         assert_eq!(run.max_open_connections, u64::from(at_once));
     }
-    // The calls of a session may fail. Expects that each session nevertheless has one connection at a time.
+    // The calls of a session may fail. Expects that each session still has only one connection at a time.
     let server = RawServer::closes_after(4);
     let run = visit(&Plan::new(case, server.addr()), || Visits::new(20, 1, 1));
     assert_eq!((run.observer.calls.len(), run.max_open_connections), (20 * Visits::CALLS as usize, 1));

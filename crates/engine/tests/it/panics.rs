@@ -1,5 +1,4 @@
-//! Tests a panic in one shard, which would be a bug of brimful. Everything that the shards measured before must be in
-//! the result.
+//! Tests that a panic in one shard does not lose the measurements of any shard.
 
 use crate::case::{Case, on_each_engine};
 use crate::support::{Control, Plan};
@@ -9,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 on_each_engine!(a_panic_in_one_shard_loses_no_call_that_has_ended);
 
-/// An observer that counts the calls that end. It panics after a given number of them, if any.
+/// An observer that counts the ended calls, and panics after a given number of them, if any.
 #[derive(Default)]
 struct Fuse {
     panics_after: Option<u64>,
@@ -46,7 +45,7 @@ fn a_panic_in_one_shard_loses_no_call_that_has_ended(case: Case) {
     let run = plan.drive(|shard| plan.constant(1_000.0, shard), fuse, &Control::default());
     assert_eq!(run.panics, ["fuse blown"]);
     let Fuse { scheduled, ended, .. } = run.observer;
-    // The other shard makes all its 20 calls. In the shard that panics, 5 calls have ended, and at most 15 more are
+    // The other shard makes all of its 20 calls. In the shard that panics, 5 calls have ended, and at most 15 more are
     // under way.
     assert!((25..=40).contains(&ended), "{ended}");
     assert!(scheduled >= ended && scheduled <= 40, "{scheduled} scheduled, {ended} ended");

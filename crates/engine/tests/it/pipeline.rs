@@ -1,5 +1,5 @@
-//! Tests several calls under way on one connection: responses are assigned to the calls in the order of the requests,
-//! however the bytes are split, and calls without a response end with their connection.
+//! Tests several calls under way on one connection: responses belong to the calls in the order of the requests, however
+//! the bytes are split, and calls without a response end with their connection.
 
 use crate::call_recorder::{ObservedCall, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
@@ -26,14 +26,14 @@ on_each_engine!(
     each_call_gets_a_connection_if_the_server_closes_after_each_response,
 );
 
-/// Pipeline depth of the tests, which is the number of clients that share a connection.
+/// Pipeline depth of the tests: the number of clients that share a connection.
 const DEPTH: usize = 4;
 
 fn four(case: Case, addr: SocketAddr, calls: u64) -> Vec<ObservedCall> {
     Plan::new(case, addr).calls(calls).configure(|c| c.connections.pipeline = DEPTH).run_closed(DEPTH as u64)
 }
 
-/// A server that reads four requests, and then performs these steps.
+/// Starts a server that reads four requests, and then performs these steps.
 fn after_four(steps: impl IntoIterator<Item = Step>) -> RawServer {
     RawServer::start(script(vec![Step::Request; DEPTH].into_iter().chain(steps)))
 }
@@ -45,7 +45,7 @@ fn hello(times: usize) -> Vec<u8> {
 fn responses_may_come_in_one_piece_or_many(case: Case) {
     let once = [Step::Send(hello(DEPTH))];
     let singly = [Step::Trickle(hello(DEPTH), Duration::from_micros(20))];
-    // The second piece begins in the middle of a response.
+    // The bytes are split in the middle of the second response.
     let middle = hello(1).len() + 20;
     let astride = [Step::Send(hello(DEPTH)[..middle].to_vec()), Step::Send(hello(DEPTH)[middle..].to_vec())];
     for server in [after_four(once), after_four(singly), after_four(astride)] {
@@ -56,7 +56,7 @@ fn responses_may_come_in_one_piece_or_many(case: Case) {
 }
 
 /// The responses differ in length, and one class has the method HEAD. Expects that each call gets its own response,
-/// which the length identifies.
+/// identified by its length.
 fn each_call_gets_its_own_response(case: Case) {
     let class = |n: usize| RequestClass {
         path: format!("/{}", n * 1000),
@@ -88,8 +88,8 @@ fn calls_without_a_response_are_reset_when_the_server_closes(case: Case) {
             let server = after_four([Step::Send(hello(answered)), end.clone()]);
             let calls = four(case, server.addr(), DEPTH as u64);
             for (i, call) in calls.iter().enumerate() {
-                // On a connection that has carried a response, the server may have closed it before the other calls
-                // were sent.
+                // The connection has carried a response, so the server may have closed it before the other calls were
+                // sent.
                 let lost = if answered > 0 { End::ClosedOnReuse { sent: true } } else { End::Reset { sent: true } };
                 let expected = if i < answered { End::Completed { status: 200 } } else { lost };
                 assert_eq!(call.end(), expected, "call {i} of {DEPTH}, {answered} answered, then {end:?}");
@@ -127,7 +127,7 @@ fn a_connection_ends_after_its_calls(case: Case) {
             .run_closed(DEPTH as u64);
         assert_eq!(count(&calls, completed), 60, "{close:?}");
         assert_eq!(count_connects(&calls), server.connections(), "{close:?}");
-        // When the last allowed call of a connection has begun, further calls use another connection.
+        // A connection accepts no call after its last allowed one has begun. Further calls use another connection.
         assert!((10..=20).contains(&count_connects(&calls)), "{close:?}: {} connections", count_connects(&calls));
     }
 }
@@ -145,7 +145,7 @@ fn large_requests_are_sent_whole_and_in_order(case: Case) {
     }
 }
 
-/// The server announces in each response that it will close the connection, but closes it later. Expects a new
+/// The server announces in each response that it will close the connection, but closes it late. Expects a new
 /// connection for each call.
 fn a_closing_connection_gets_no_call(case: Case) {
     let closing = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".to_vec();
@@ -155,8 +155,8 @@ fn a_closing_connection_gets_no_call(case: Case) {
     assert_eq!((count(&calls, completed), count_connects(&calls)), (10, 10), "{calls:?}");
 }
 
-/// Makes calls at intervals on one connection, to which the server never responds. Expects that the first call times
-/// out, and that the later calls end as reset when the connection is closed.
+/// Sends calls at intervals on one connection to a server that never responds. Expects that the first call times out,
+/// and that later ones end as reset when the connection is closed.
 fn only_the_overdue_time_out(case: Case) {
     let server = RawServer::never_answers();
     let timeout = Nanos::from_millis(300);
@@ -171,7 +171,7 @@ fn only_the_overdue_time_out(case: Case) {
 }
 
 fn a_burst_is_sent_after_the_burst_before_it_ended(case: Case) {
-    // The server sends the response to each request on its own.
+    // The server sends the response to each request separately.
     let server = RawServer::with_handler(|_| with_length(b"hello"));
     let plan = Plan::new(case, server.addr()).calls(120).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.run_closed_bursts(3 * DEPTH as u64);
@@ -200,6 +200,6 @@ fn each_call_gets_a_connection_if_the_server_closes_after_each_response(case: Ca
     let server = RawServer::start(script([Step::Request, Step::Send(closing), Step::Drain]));
     let plan = Plan::new(case, server.addr()).calls(3 * DEPTH as u64).configure(|c| c.connections.pipeline = DEPTH);
     let calls = plan.run_closed_bursts(DEPTH as u64);
-    // The calls that were sent before the first response are lost, because only that response announces the close.
+    // The calls sent before the first response are lost, because the server announces the close only in that response.
     assert_eq!((count(&calls, completed), count_connects(&calls)), (1 + 2 * DEPTH, 1 + 2 * DEPTH));
 }

@@ -1,4 +1,4 @@
-//! Tests connections that end at each stage of a call, with RST and with FIN.
+//! Tests connections that end at each stage of a call, by RST or by FIN.
 
 use crate::call_recorder::{CallRecorder, completed, count, count_connects, reset};
 use crate::case::{Case, on_each_engine};
@@ -46,8 +46,8 @@ fn a_connection_that_ends_early_is_reset_at_every_stage(case: Case) {
     }
 }
 
-/// Blocks the generator while the server accepts and ends connections. Expects that all calls end as reset, and none as
-/// refused.
+/// Blocks the generator while the server accepts and closes connections. Expects that all calls end as reset, and none
+/// as refused.
 fn a_connection_that_ends_before_it_is_noticed_was_not_refused(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([end.clone()]));
@@ -72,7 +72,7 @@ fn a_connection_that_ends_within_a_large_request_is_reset(case: Case) {
 }
 
 /// Ends each connection after its first response. The next call is due much later, when the generator has noticed the
-/// end. Expects that the call opens a new connection and completes.
+/// end. Expects that it opens a new connection and completes.
 fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     for end in [Step::Reset, Step::Close] {
         let server = RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), end.clone()]));
@@ -81,13 +81,13 @@ fn a_connection_that_ends_between_calls_is_replaced(case: Case) {
     }
 }
 
-/// Sends a response whose body would end with the connection, and then resets the connection. Expects that no call
-/// completes. With this many calls, some resets arrive before the client has read the response.
+/// Sends a response whose body lasts until the end of the connection, and then resets the connection. Expects that no
+/// call completes. With this many calls, some resets arrive before the client has read the response.
 fn a_reset_ends_no_body_that_a_close_would_have_ended(case: Case) {
     const CALLS: usize = 400;
     let cut = b"HTTP/1.1 200 OK\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(cut), Step::Reset]));
-    // The load has a fixed schedule, because the clients of a closed load would wait longer after each failure.
+    // Uses an open load (a fixed schedule), because the clients of a closed load wait longer after each failure.
     let calls = Plan::new(case, server.addr()).calls(CALLS as u64).run_open(1000.0);
     let other = calls.iter().find(|call| call.end() != End::Reset { sent: true });
     assert!(calls.len() == CALLS && other.is_none(), "{} calls, {other:?}", calls.len());

@@ -1,4 +1,4 @@
-//! Tests connections that the server closes while a request is on its way, and calls that are sent again.
+//! Tests calls whose connection the server closes before the request arrives, and calls that are sent again.
 
 use crate::call_recorder::{ObservedCall, closed_on_reuse, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
@@ -15,7 +15,8 @@ on_each_engine!(
     a_close_of_a_reused_http2_connection_is_a_close_on_reuse,
 );
 
-/// A server that responds to one request on each connection, and closes the connection when the next request arrives.
+/// Starts a server that responds to one request on each connection, and ends the connection when the next request
+/// arrives.
 fn closes_on_reuse(end: Step) -> RawServer {
     RawServer::start(script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, end]))
 }
@@ -58,8 +59,8 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
             for pair in calls.windows(2) {
                 let again = &pair[1];
                 assert_eq!(again.retried, Some(RetryReason::ClosedOnReuse));
-                // The response time includes the first attempt, so it is longer than the service time, which the second
-                // attempt takes.
+                // The response time includes the first attempt, so it exceeds the service time, which only covers the
+                // second attempt.
                 assert!(again.response_time() > again.service_time() && again.due >= pair[0].outcome().at);
             }
             assert_eq!(calls[1].outcome().bytes_sent, 2 * calls[0].outcome().bytes_sent);
@@ -68,7 +69,7 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
 }
 
 /// The server closes a kept connection on its second request, and the next connection on its first. Expects that the
-/// call is sent again once, and then ends as reset: a connection that never carried a response was not closed on reuse.
+/// call is sent again once and then ends as reset, because a connection that never carried a response is not reused.
 fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);

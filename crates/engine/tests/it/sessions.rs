@@ -1,5 +1,5 @@
-//! Tests sessions on real sockets: each session has its own connections, from one source address, and no more of them
-//! than are allowed.
+//! Tests sessions on real sockets. Each session has its own connections, from one source address, and not more than
+//! allowed.
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count};
 use crate::case::{Case, on_each_engine};
@@ -25,7 +25,7 @@ on_each_engine!(
     sessions_are_in_progress_if_the_run_ends_before_them,
 );
 
-/// A load of this number of sessions, which begin within 50 ms. Each session has two bursts of five calls.
+/// A load of this number of sessions, which arrive within 50 ms. Each session has two bursts of five calls.
 fn sessions(sessions: f64) -> Load {
     let session_arrivals = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {
@@ -47,10 +47,10 @@ fn run(plan: &Plan, load: &Load) -> Run<CallRecorder> {
     run
 }
 
-/// For each client address, the number of requests on each of its connections that have ended.
+/// For each client address, the number of requests on each of its closed connections.
 type Accepted = Arc<Mutex<BTreeMap<IpAddr, Vec<usize>>>>;
 
-/// A server that counts the requests on each connection.
+/// Starts a server that counts the requests on each connection.
 fn counting() -> (RawServer, Accepted) {
     let accepted = Accepted::default();
     let counted = Arc::clone(&accepted);
@@ -66,13 +66,14 @@ fn counting() -> (RawServer, Accepted) {
     (server, accepted)
 }
 
-/// Waits until the server has noticed the end of this number of connections. Returns and resets the counts of requests.
+/// Waits until the server has noticed the end of this number of connections. Returns the counts of requests, and resets
+/// them.
 fn ended(accepted: &Accepted, connections: u32) -> BTreeMap<IpAddr, Vec<usize>> {
     wait_until(|| accepted.lock().unwrap().values().map(Vec::len).sum::<usize>() == connections as usize);
     std::mem::take(&mut *accepted.lock().unwrap())
 }
 
-/// Runs a load of six sessions on one shard and again on two. Checks the number of calls, sessions and requests.
+/// Runs a load of six sessions, once on one shard and once on two. Checks the numbers of calls, sessions and requests.
 /// Returns the number of connections of each session.
 fn six(case: Case, load: &Load) -> Vec<u32> {
     let (server, accepted) = counting();
@@ -107,8 +108,8 @@ fn connections_are_closed_between_bursts_if_configured(case: Case) {
     assert_eq!(six(case, &load), [2; 12]);
 }
 
-/// The server responds to the first call of a burst at once, and to the other four calls only after it has received all
-/// four. Expects that each session needs only one connection.
+/// The server responds to the first call of a burst at once, and to the other four only after it has received all of
+/// them. Expects that each session needs only one connection.
 fn calls_of_a_burst_are_pipelined_if_configured(case: Case) {
     let server = RawServer::start(|conn, _| {
         let mut reader = BufReader::new(&conn);
@@ -130,7 +131,7 @@ fn without_keep_alive_each_call_of_a_burst_has_a_connection(case: Case) {
     assert_eq!(pipelined(case, &server), [10; 12]);
 }
 
-/// Runs six sessions that pipeline the calls of a burst, on one shard and again on two. Returns the number of
+/// Runs six sessions that pipeline the calls of a burst, once on one shard and once on two. Returns the number of
 /// connections of each session.
 fn pipelined(case: Case, server: &RawServer) -> Vec<u32> {
     let load = Load { pipelined: true, connections: 1, ..sessions(6.0) };

@@ -1,5 +1,5 @@
 //! Tests servers whose responses never end. The call must end at its timeout, and the received bytes must be counted.
-//! The generator must need little CPU time and memory meanwhile.
+//! The load generator must need little CPU time and memory.
 
 use crate::call_recorder::count;
 use crate::case::{Case, on_each_engine};
@@ -45,14 +45,14 @@ fn waiting_for_an_endless_response_uses_no_cpu_time(case: Case) {
         let most = 1 + call.service_time().0 / Nanos::from_millis(100).0;
         assert!((1..=most).contains(&call.outcome().bytes_received), "{call:?}");
     }
-    // Up to 100 bytes arrived, one by one. A generator that sleeps until the next byte needs hardly any CPU time. A
-    // generator that polls would need one CPU for the whole run.
+    // Up to 100 bytes arrived one by one. A generator that sleeps until the next byte needs little CPU time, and one
+    // that polls would use a whole CPU.
     let cpu = run.cpu.total;
     assert!(cpu.0 < run.duration.0 / 8, "{cpu} of {}", run.duration);
 }
 
-/// Expects that memory does not grow while two endless responses are received. This test has its own process, because
-/// other tests would increase the peak memory of the process.
+/// Expects that memory does not grow while two endless responses are received. Runs in its own process, because other
+/// tests would increase the peak memory.
 fn an_endless_body_uses_no_memory(case: Case) {
     let Some(_) = case.in_own_process("true", "") else { return };
     const ENOUGH: u64 = 192 << 20;
@@ -74,7 +74,7 @@ fn an_endless_body_uses_no_memory(case: Case) {
     let grown = high_water_mark() - before;
     assert_eq!(count(&calls, |end| end == End::Unfinished { sent: true }), 2);
     let received: u64 = calls.iter().map(|call| call.outcome().bytes_received).sum();
-    // The bytes that were sent but not received are in the socket buffers, which are much smaller than `ENOUGH`.
+    // Bytes that were sent but not received are in the socket buffers, which are much smaller than `ENOUGH`.
     assert!(received > ENOUGH / 3, "{received} bytes of {ENOUGH}");
     assert!(grown < 8 << 20, "{grown} bytes of memory for {received} received");
 }

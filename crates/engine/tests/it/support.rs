@@ -1,4 +1,4 @@
-//! Helpers that let a test run a load in a few lines.
+//! Helpers to run a load in a test in a few lines.
 
 use crate::call_recorder::{CallRecorder, ObservedCall};
 use crate::case::Case;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The configuration and requests of a run, with defaults that most tests can use.
+/// The configuration and requests of a run, with defaults for most tests.
 #[derive(Clone)]
 pub struct Plan {
     /// The engine's configuration.
@@ -23,28 +23,28 @@ pub struct Plan {
     /// The requests of the workload's classes.
     pub requests: FixedRequests,
     classes: usize,
-    /// Maximum number of calls.
+    /// Maximum number of calls of the run.
     pub calls: u64,
-    /// Number of shards.
+    /// Number of shards (threads) of the run.
     pub shards: u64,
 }
 
-/// Lets a test observe and stop a run from another thread.
+/// The state that a test shares with a run to observe and stop it.
 #[derive(Default)]
 pub struct Control {
-    /// The run ends early once this is set.
+    /// If set, the run ends early.
     pub stop: AtomicBool,
     /// Number of calls that have ended in any way.
     pub ended: Arc<AtomicU64>,
 }
 
 impl Plan {
-    /// A plan of GET requests, in which the server closes connections.
+    /// Creates a plan of GET requests in which the server closes connections.
     pub fn new(case: Case, address: SocketAddr) -> Plan {
         Plan::with_method(case, address, "GET", Close::Server)
     }
 
-    /// A plan of requests with this method. `close` is the side that closes connections.
+    /// Creates a plan of requests with this method. `close` is the side that closes connections.
     pub fn with_method(case: Case, address: SocketAddr, method: &str, close: Close) -> Plan {
         Plan::with_classes(case.engine, address, &WorkloadDoc::single_class(method, "/").classes, close)
     }
@@ -54,14 +54,14 @@ impl Plan {
         Plan::with_classes(engine, address, &WorkloadDoc::single_class("GET", "/").classes, Close::Server)
     }
 
-    /// A plan of one POST request with this body.
+    /// Creates a plan of POST requests with this body.
     pub fn with_post_body(case: Case, address: SocketAddr, body: String) -> Plan {
         let mut classes = WorkloadDoc::single_class("POST", "/").classes;
         classes[0].body = body;
         Plan::with_classes(case.engine, address, &classes, Close::Server).calls(1)
     }
 
-    /// A plan of requests of these classes. `close` is the side that closes connections.
+    /// Creates a plan of requests of these classes. `close` is the side that closes connections.
     pub fn with_classes(engine: Engine, address: SocketAddr, classes: &[RequestClass], close: Close) -> Plan {
         let version = brimful_http::Version::Http11;
         let wire =
@@ -88,7 +88,7 @@ impl Plan {
         Plan { config, requests, classes: classes.len(), calls: 100, shards: 1 }
     }
 
-    /// Changes the plan to HTTP/2, with these classes of requests and at most `streams` streams on each connection.
+    /// Changes the plan to HTTP/2, with these request classes and at most `streams` streams per connection.
     pub fn with_http2(mut self, classes: &[RequestClass], streams: usize) -> Plan {
         let (version, is_secure) = (brimful_http::Version::Http2, self.config.tls.is_some());
         let (authority, close) = (self.config.address.to_string(), self.config.connections.close);
@@ -113,12 +113,12 @@ impl Plan {
         self
     }
 
-    /// Makes calls at a constant rate, whatever the responses. Returns the calls.
+    /// Makes calls at a constant rate, independent of the responses (an open load). Returns the calls.
     pub fn run_open(&self, rate: f64) -> Vec<ObservedCall> {
         self.run_open_load(rate, &Control::default()).observer.calls
     }
 
-    /// Like [`Plan::run_open`], but `control` can observe and stop the run. Returns the whole result.
+    /// Like [`Plan::run_open`], but `control` can observe and stop the run. Returns the complete result.
     pub fn run_open_load(&self, rate: f64, control: &Control) -> Run<CallRecorder> {
         self.go(
             |shard| self.constant(rate, shard),
@@ -127,7 +127,7 @@ impl Plan {
         )
     }
 
-    /// Like [`Plan::run_open`], but with an observer that may block the shard. Returns the whole result.
+    /// Like [`Plan::run_open`], but with this observer, which may block the shard. Returns the complete result.
     pub fn run_open_with_observer(&self, rate: f64, new_observer: impl Fn() -> CallRecorder) -> Run<CallRecorder> {
         self.go(|shard| self.constant(rate, shard), new_observer, &Control::default())
     }
@@ -145,29 +145,29 @@ impl Plan {
         })
     }
 
-    /// Makes calls with this number of clients, each of which makes its next call after a response. All classes are
+    /// Runs this number of clients, each of which makes its next call after a response (a closed load). All classes are
     /// equally likely. Returns the calls.
     pub fn run_closed(&self, clients: u64) -> Vec<ObservedCall> {
         self.go(|shard| self.clients(clients, shard), CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Like [`Plan::run_closed`], but the clients make their calls in bursts, and each burst shares one connection. A
-    /// burst has as many calls as the pipeline is deep.
+    /// Like [`Plan::run_closed`], but each client sends calls in bursts that share one connection. The number of calls
+    /// in a burst is the pipeline depth.
     pub fn run_closed_bursts(&self, clients: u64) -> Vec<ObservedCall> {
         let depth = self.config.connections.pipeline as u32;
         let bursts = |shard| ClosedBursts::new(clients, depth, Nanos::ZERO, self.mix(), self.extent(), shard);
         self.go(bursts, CallRecorder::default, &Control::default()).observer.calls
     }
 
-    /// Runs S-Clients (Banga & Druschel 1997): clients that abandon a connection attempt after a timeout and make the
-    /// next one. This number of attempts are under way at once. The timeout is the plan's connect timeout.
+    /// Runs S-Clients (Banga & Druschel 1997): clients that abandon a connection attempt after the plan's connect
+    /// timeout and then make the next one. Keeps this number of attempts under way.
     pub fn run_s_clients(&self, attempts: u64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let workload = |shard| SClients::new(attempts, timeout, self.mix(), self.extent(), shard);
         self.go(workload, CallRecorder::default, &Control::default())
     }
 
-    /// Like [`Plan::run_s_clients`], but the attempts are due at this rate, at even intervals.
+    /// Like [`Plan::run_s_clients`], but attempts are due at this rate, at equal intervals.
     pub fn run_scheduled_s_clients(&self, clients: u64, rate: f64) -> Run<CallRecorder> {
         let timeout = self.config.connections.connect_timeout.expect("S-Clients give attempts up");
         let arrivals = Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap();
@@ -183,12 +183,12 @@ impl Plan {
             .unwrap_err()
     }
 
-    /// A workload of this number of clients, each of which makes its next call after a response.
+    /// Creates a workload of this number of clients, each of which makes its next call after a response.
     pub fn clients(&self, clients: u64, shard: Shard) -> ClosedWorkload {
         ClosedWorkload::new(clients, Nanos::ZERO, self.mix(), self.extent(), shard)
     }
 
-    /// A workload of evenly spaced calls at this rate.
+    /// Creates a workload of evenly spaced calls at this rate.
     pub fn constant(&self, rate: f64, shard: Shard) -> OpenWorkload {
         OpenWorkload::new(
             Arrivals::new(ArrivalProcess::Constant, Rate(rate), 1).unwrap(),
@@ -217,7 +217,7 @@ impl Plan {
         run
     }
 
-    /// Runs this workload with this observer.
+    /// Runs the load. `workload` and `observer` create the workload and the observer of each shard.
     pub fn drive<W: Workload + Send, O: Observer + Send>(
         &self,
         workload: impl Fn(Shard) -> W,
@@ -246,13 +246,13 @@ impl Plan {
     }
 }
 
-/// Upper bound of the delay that the generator itself adds to a measured time. A timeout needs up to four turns of the
-/// event loop: to wake, to act and to check the sockets. No turn took longer than `longest_gap`.
+/// Upper bound of the delay that the generator itself adds to a measured time. A timeout takes up to four iterations of
+/// the event loop (to wake, to act and to check the sockets), and no iteration took longer than `longest_gap`.
 pub fn max_generator_delay<O>(run: &Run<O>) -> Nanos {
     Nanos(4 * run.longest_gap.0)
 }
 
-/// Waits until another thread makes this condition true. Panics after 300 s.
+/// Waits until another thread makes this condition true; panics after 300 s.
 pub fn wait_until(holds: impl Fn() -> bool) {
     let began = Instant::now();
     while !holds() {

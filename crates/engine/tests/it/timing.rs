@@ -1,4 +1,4 @@
-//! Tests that due times, response times and lateness are right even if the server or the generator stalls.
+//! Tests that due times, response times and lateness are correct even if the server or the load generator stalls.
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects, median};
 use crate::case::{Case, on_each_engine};
@@ -20,10 +20,10 @@ on_each_engine!(
     ticks_delay_calls_but_lose_none,
 );
 
-/// The most important test of the engine. 100 calls are due 10 ms apart. The server needs 1 ms for each call, and
-/// stalls once for 100 ms. Expects that the call in service during the stall takes 101 ms, and that the calls that come
-/// due during the stall take 92, 83, 74 … ms. A generator that waits for a response before it sends the next request
-/// would report only one slow call (coordinated omission).
+/// The most important test of the engine: 100 calls are due 10 ms apart. The server needs 1 ms for each call, and
+/// stalls once for 100 ms. Expects that the call in service during the stall takes 101 ms, and that the calls due
+/// during the stall take 92, 83, 74 … ms. A generator that waits for a response before it sends the next request would
+/// report only one slow call (coordinated omission).
 fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     let server = start_serial_server(Duration::from_millis(1), Some((30, Duration::from_millis(100))));
     let run = Plan::new(case, server.addr()).calls(100).run_open_load(100.0, &Control::default());
@@ -36,8 +36,8 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
         let (took, at_least) = (calls[30 + k].response_time(), Nanos::from_millis(101 + k as u64 - 10 * k as u64));
         assert!(took >= at_least, "call {} took {took}, the stall alone {at_least}", 30 + k);
     }
-    // The stall does not affect the calls before it. Their median is used, because single calls may be slow on a busy
-    // machine.
+    // The stall does not affect the calls before it. Compares their median, because single calls may be slow on a busy
+    // host.
     let (response, met_the_stall) =
         (median(calls[..30].iter().map(ObservedCall::response_time)), calls[30].response_time());
     assert!(response >= Nanos::from_millis(1) && response < met_the_stall, "median response {response}");
@@ -45,8 +45,8 @@ fn a_stall_of_the_server_shows_in_every_delayed_call(case: Case) {
     assert!(late <= delay, "{late} late; the longest gap was {}", run.longest_gap);
 }
 
-/// Stalls the generator instead of the server. Expects that the calls keep their due times. So their response time and
-/// lateness include the stall, but their service time does not.
+/// Stalls the load generator instead of the server. Expects that the calls keep their due times: their response time
+/// and lateness include the stall, but their service time does not.
 fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
     let server = start_serial_server(Duration::from_millis(1), None);
     let new_observer = || CallRecorder { stall: Some((30, Duration::from_millis(100))), ..CallRecorder::default() };
@@ -77,7 +77,7 @@ fn a_stall_of_the_generator_is_lateness_and_never_service_time(case: Case) {
 
 fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
     let server = start_serial_server(Duration::from_millis(20), None);
-    // The rate is ten times as high as the server's capacity.
+    // The rate (500/s) is ten times the server's capacity.
     let run = Plan::new(case, server.addr()).calls(50).run_open_load(500.0, &Control::default());
     let calls = &run.observer.calls;
     assert_eq!(count(calls, completed), 50);
@@ -91,7 +91,7 @@ fn an_open_workload_never_waits_for_a_free_connection(case: Case) {
 
 fn calls_wait_for_a_connection_at_the_limit(case: Case) {
     let server = start_serial_server(Duration::from_millis(20), None);
-    // The rate is ten times as high as the server's capacity.
+    // The rate is ten times the server's capacity.
     for calls_per_connection in [None, Some(3)] {
         let plan = Plan::with_method(case, server.addr(), "GET", Close::Fin).calls(50).configure(|config| {
             config.connections.max_per_shard = Some(4);
@@ -169,8 +169,8 @@ fn several_shards_make_the_same_calls_as_one(case: Case) {
     assert_eq!(due(1), due(3));
 }
 
-/// Expects that every call is made, and that calls are half a tick late on average. The calls of a tick come due
-/// throughout the tick, and begin at its end.
+/// Expects that every call is made, and that calls are half an interval late on average: they come due throughout an
+/// interval between two ticks, and begin at its end.
 fn ticks_delay_calls_but_lose_none(case: Case) {
     let server = brimful_testkit::RawServer::content_length("x");
     let plan = Plan::new(case, server.addr()).calls(400).configure(|c| c.tick = Some(Nanos::from_millis(10)));

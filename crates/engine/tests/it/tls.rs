@@ -71,7 +71,7 @@ fn good(certificates: &Certificates) -> Identity {
     certificates.issue(&format!("DNS:localhost,DNS:{}", unique()), CertificateFlaw::None)
 }
 
-/// A unique host name. With such a name, every certificate is different.
+/// A host name that no other test uses, so that its certificate differs from all others.
 fn unique() -> String {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     format!("n{}.example", NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
@@ -87,7 +87,7 @@ fn nginx(identity: &Identity, extra: &str) -> Nginx {
     })
 }
 
-/// Waits until nginx has logged this number of requests, which it does shortly after the response. Returns the lines of
+/// Waits until nginx has logged this number of requests, which happens shortly after the response. Returns the lines of
 /// the log: TLS version, whether the session was resumed, status and body length.
 fn log(nginx: &Nginx, requests: usize) -> Vec<String> {
     let path = nginx.directory().join("access.log");
@@ -295,10 +295,10 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
         let server = RawServer::start_tls(&identity, behaviour);
         for close in [Close::Server, Close::Fin] {
             let plan = plan(case, server.addr(), &trusting(&certificates), close).calls(4);
-            // Some of these servers keep the connection open, and the client waits for them to close it.
+            // Limits the wait for those servers that never close the connection.
             let plan = plan.configure(|config| config.connections.response_timeout = Nanos::from_millis(1500));
-            // Each call has a new connection. On a kept connection, a call might be sent before the end of the
-            // connection arrives.
+            // Each call opens a connection. On a kept connection, the next call might be sent before the client notices
+            // the end.
             let calls = new_connections(plan).run_open(1000.0);
             let (whole, cut) = (count(&calls, completed), count(&calls, &truncated));
             assert_eq!((whole, cut), if is_whole { (4, 0) } else { (0, 4) }, "{ending:?} {close:?} {:?}", calls[0]);
@@ -307,8 +307,8 @@ fn a_truncated_stream_is_no_complete_response(case: Case) {
     }
 }
 
-/// Sends bytes after a response or after close_notify, and does not close the connection. Expects that the client
-/// closes the connection at once.
+/// The server sends bytes after a response or after close_notify, and does not close the connection. Expects that the
+/// client closes it at once.
 fn bytes_after_close_notify_are_not_waited_for(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
@@ -428,13 +428,12 @@ fn renegotiation_is_declined(case: Case) {
     let plan = plan(case, address, &trusting(&certificates), Close::Fin).calls(1);
     let calls = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // When the request has arrived, the test writes the line `R` to the openssl program, which then requests
-            // renegotiation.
+            // After the request has arrived, the line `R` makes the openssl program request renegotiation.
             let _ = lines.by_ref().map_while(Result::ok).find(|line| line.starts_with("Host:"));
             let _ = input.write_all(b"R\n");
             std::thread::sleep(std::time::Duration::from_millis(100));
             let _ = input.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
-            // Reads the program's output until the client has disconnected.
+            // Reads the program's output until the client disconnects.
             lines.map_while(Result::ok).for_each(drop);
         });
         let calls = plan.run_closed(1);
@@ -447,11 +446,11 @@ fn renegotiation_is_declined(case: Case) {
     assert!(completed(end) || reset(end) || matches!(end, End::TlsFailed { sent: true, .. }), "{end:?}");
 }
 
-/// A timeout far longer than any test takes, so that no test depends on it.
+/// A timeout so far in the future that no test reaches it.
 const NEVER: Nanos = Nanos::from_secs(3600);
 
 /// The server waits for the client's close_notify, as Python's asyncio, aiohttp and uvicorn do. Expects that the client
-/// sends it at once. Otherwise, such connections would stay open until the response timeout.
+/// sends it at once, because such connections would otherwise stay open until the response timeout.
 fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
     let certificates = certificates();
     let identity = good(&certificates);
@@ -465,14 +464,14 @@ fn a_server_that_waits_for_close_notify_gets_it_at_once(case: Case) {
         let run = plan.drive(|shard| plan.clients(2, shard), CallRecorder::default, &Control::default());
         assert_eq!(count(&run.observer.calls, completed), 40);
         assert!(run.max_open_connections <= 4, "{} connections at once", run.max_open_connections);
-        // The end of the run closes the last connections.
+        // The last connections are closed at the end of the run.
         wait_until(|| server.open_connections() == 0);
         let answered = behaviour.answered.load(Ordering::SeqCst);
         assert!(answered >= 38, "{answered} of 40 were answered");
     }
 }
 
-/// The server sends `Connection: close`, but does not close the connection. Expects that the client closes it.
+/// The server announces `Connection: close`, but does not close the connection. Expects that the client closes it.
 fn a_server_that_never_closes_does_not_keep_connections_open(case: Case) {
     let last = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello".to_vec();
     let server = RawServer::start(script([Step::Request, Step::Send(last), Step::Drain]));
