@@ -1,4 +1,5 @@
-//! Compresses the page of the HTML report. `make web` must have built it before, which needs Node.
+//! Compresses the web page of the HTML report into the build directory. `make web`, which needs Node, must have built
+//! the page.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() -> io::Result<()> {
-    // Use a relative path: several checkouts may share one build directory, and an absolute path would be the path of
-    // the checkout that was built first.
+    // The path is relative, because several checkouts may share one build directory. An absolute path would stay that
+    // of the first checkout that was built.
     let page = Path::new("../../web/dist/report.html");
     println!("cargo::rerun-if-changed={}", page.display());
     if !page.is_file() {

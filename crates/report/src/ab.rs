@@ -1,18 +1,18 @@
-//! The report of `brimful ab`: one sentence, the two sides of the test, a table of metrics, the control runs, and the
-//! warnings. It is text for a terminal, or Markdown for a pull request.
+//! The report of `brimful ab`: one sentence, the two servers that were compared, a table of metrics, the control runs,
+//! and warnings. It is text for a terminal, or Markdown for a pull request.
 
-use crate::compare::{change, figures_table, judgement, markdown_rows, markdown_titles};
+use crate::compare::{change, describe_limit, figures_table, markdown_rows, markdown_titles};
 use crate::format::{error, fact, interval, seconds, wrap};
 use crate::markdown::escaped;
 use brimful_core::ab::{AbMethod, AbSide, AbStopReason, AbTest};
 use brimful_core::quantity::{percent, pluralize};
 use brimful_core::text::one_line;
 
-/// The explanation below the table of metrics.
+/// The explanation below the table of metrics in the report.
 const LEGEND: &str = "* differs. The p-value of the figure of --until is not adjusted; those of the others are adjusted for \
                       their number (Holm).";
 
-/// Formats the test as plain text that ends in a newline.
+/// Formats the A/B test as plain text that ends in a newline.
 pub fn text(tested: &AbTest) -> String {
     let warnings = tested.warnings.iter().map(|warning| wrap(&format!("WARNING: {}.", one_line(warning)), 0));
     let reasons =
@@ -21,7 +21,7 @@ pub fn text(tested: &AbTest) -> String {
         wrap(&one_line(&tested.headline), 0),
         facts(tested).into_iter().map(|(name, text)| fact(name, &one_line(&text))).collect(),
         figures_table(&tested.figures),
-        tested.limits.iter().map(|limit| fact("Limit", &one_line(&judgement(limit)))).collect(),
+        tested.limits.iter().map(|limit| fact("Limit", &one_line(&describe_limit(limit)))).collect(),
         wrap(LEGEND, 0),
         reasons.chain(warnings).collect(),
     ];
@@ -29,7 +29,7 @@ pub fn text(tested: &AbTest) -> String {
     parts.join("\n")
 }
 
-/// Formats the test as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it cannot
+/// Formats the A/B test as GitHub Markdown that ends in a newline. Escapes names from result files, so that they cannot
 /// become markup.
 pub fn markdown(tested: &AbTest) -> String {
     let mut text =
@@ -38,7 +38,7 @@ pub fn markdown(tested: &AbTest) -> String {
         text += &format!("- {name}: {}\n", escaped(&fact));
     }
     for limit in &tested.limits {
-        text += &format!("- Limit {}\n", escaped(&judgement(limit)));
+        text += &format!("- Limit {}\n", escaped(&describe_limit(limit)));
     }
     for reason in &tested.verdict.reasons {
         text += &format!("- **Not valid:** {}\n", escaped(&reason.message));

@@ -1,5 +1,5 @@
-//! The report of a comparison of runs: one sentence, the two compared sides, a table of metrics, and the warnings. It
-//! is text for a terminal, or Markdown for a pull request.
+//! The report of a comparison of runs: one sentence, the two groups of runs that are compared, a table of metrics, and
+//! warnings. It is text for a terminal, or Markdown for a pull request.
 
 use crate::format::{Column, error, fact, figure, in_unit, interval, labels, narrow, percent, words, wrap};
 use crate::markdown::{escaped, row as cells};
@@ -8,18 +8,18 @@ use brimful_core::quantity::pluralize;
 use brimful_core::text::one_line;
 use std::collections::BTreeSet;
 
-/// The titles of the table's columns.
+/// The titles of the columns in the table of compared metrics.
 const TITLES: [&str; 7] = ["figure", "A", "B", "difference", "95 % interval", "p", "detectable"];
 
-/// Smaller p-values than this are shown as `<0.001`.
+/// A p-value below this is shown as `<0.001`.
 const SMALLEST_P: f64 = 0.001;
 
-/// A larger relative change than this is shown as a lower bound.
+/// A relative change above this (10 means +1,000 %) is shown as a lower bound.
 const LARGEST_CHANGE: f64 = 10.0;
 
 /// Formats the comparison as plain text that ends in a newline.
 pub fn text(compared: &Compared) -> String {
-    let limits: String = compared.limits.iter().map(|limit| fact("Limit", &one_line(&judgement(limit)))).collect();
+    let limits: String = compared.limits.iter().map(|limit| fact("Limit", &one_line(&describe_limit(limit)))).collect();
     let mut parts = vec![
         wrap(&one_line(&compared.headline), 0),
         fact("A", &side(&compared.a)) + &fact("B", &side(&compared.b)),
@@ -32,12 +32,12 @@ pub fn text(compared: &Compared) -> String {
     parts.join("\n")
 }
 
-/// Formats the comparison as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it
+/// Formats the comparison as GitHub Markdown that ends in a newline. Escapes names from result files, so that they
 /// cannot become markup.
 pub fn markdown(compared: &Compared) -> String {
     let sides =
         [("A", &compared.a), ("B", &compared.b)].map(|(name, of)| format!("- {name}: {}\n", escaped(&side(of))));
-    let limits = compared.limits.iter().map(|limit| format!("- Limit {}\n", escaped(&judgement(limit))));
+    let limits = compared.limits.iter().map(|limit| format!("- Limit {}\n", escaped(&describe_limit(limit))));
     let warnings = compared.warnings.iter().map(|warning| format!("- **Warning:** {}.\n", escaped(warning)));
     format!(
         "**{}**\n\n{}{}\n{}{}{}\n{}\n",
@@ -51,7 +51,7 @@ pub fn markdown(compared: &Compared) -> String {
     )
 }
 
-/// The table of compared metrics, as text.
+/// The table of compared metrics as text, one row per metric.
 pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
     let columns: Vec<Column<'_>> = TITLES
         .iter()
@@ -62,12 +62,12 @@ pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
     narrow(columns, rows, &["detectable", "p"])
 }
 
-/// The title row of the table of compared metrics, in Markdown.
+/// The title row of the table of compared metrics in Markdown.
 pub(crate) fn markdown_titles() -> String {
     cells(&TITLES.map(str::to_owned)) + "|---|---:|---:|---:|---:|---:|---:|\n"
 }
 
-/// The rows of the table of compared metrics, in Markdown. A row is bold if its metric differs significantly.
+/// The rows of the table of compared metrics in Markdown. A metric that differs significantly is bold.
 pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
     let shown = |figure: &ComparedFigure| {
         let row = row(figure).map(|cell| escaped(&cell));
@@ -76,7 +76,7 @@ pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
     figures.iter().map(shown).collect()
 }
 
-/// The table cells of a compared metric.
+/// The cells of a compared metric, in the order of [`TITLES`].
 fn row(compared: &ComparedFigure) -> [String; 7] {
     let ComparedFigure { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
     let value = |value: Option<f64>| in_unit(*unit, value);
@@ -96,14 +96,14 @@ fn row(compared: &ComparedFigure) -> [String; 7] {
     ]
 }
 
-/// Formats a relative change as a signed percentage. A change that exceeds [`LARGEST_CHANGE`] is shown as a lower
-/// bound, because its exact value is uncertain.
+/// Formats a relative change as a signed percentage. A change above [`LARGEST_CHANGE`] is shown as a lower bound,
+/// because its exact value is uncertain.
 pub(crate) fn change(share: Option<f64>) -> String {
     let is_large = share.is_some_and(|share| share > LARGEST_CHANGE);
     if is_large { format!(">{}", percent(Some(LARGEST_CHANGE))) } else { error(share) }
 }
 
-/// Describes one side of the comparison: its name, number of runs, labels, and server software.
+/// Describes one of the two groups of runs: its name, number of runs, labels, and server software.
 fn side(side: &ComparedSide) -> String {
     let software: BTreeSet<&str> = side.documents.iter().filter_map(|run| run.server_software.as_deref()).collect();
     let mut facts = vec![pluralize(side.documents.len() as u64, "run")];
@@ -112,7 +112,8 @@ fn side(side: &ComparedSide) -> String {
     format!("{} ({})", one_line(&side.name), facts.join(", "))
 }
 
-pub(crate) fn judgement(limit: &LimitResult) -> String {
+/// Describes a limit on a regression, whether it was kept, and the measured regression.
+pub(crate) fn describe_limit(limit: &LimitResult) -> String {
     let outcome = match limit.outcome {
         LimitOutcome::Kept => "kept",
         LimitOutcome::Exceeded => "EXCEEDED",
@@ -125,7 +126,8 @@ pub(crate) fn judgement(limit: &LimitResult) -> String {
     format!("{} {outcome}{regression}", limit.limit)
 }
 
-/// Explains the sources of the intervals and p-values, depending on the kind of variability that was measured.
+/// Explains the sources of the confidence intervals and p-values. These are the differences between runs if each group
+/// has several runs, otherwise the differences within one run.
 fn variability(compared: &Compared) -> &'static str {
     match compared.variability {
         Variability::BetweenRuns => {

@@ -7,18 +7,18 @@ use brimful_core::{quantity, text};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Default width of lines, in columns, for output to files and pipes. It is also the maximum width of running text.
+/// Default width of lines in files and pipes, in columns. It is also the maximum width of running text.
 pub const DEFAULT_WIDTH: usize = 100;
-/// Minimum width of lines, in columns: texts for a narrower terminal are laid out for this width.
+/// Minimum width of lines, in columns. On a narrower terminal, lines are still this long.
 const MIN_WIDTH: usize = 40;
-/// Width of the column of names that [`fact`] writes, in characters.
+/// Width of the names to the left of a report's lines, in characters; see [`fact`].
 pub(crate) const NAMES: usize = 12;
 
 thread_local! {
     static CURRENT_WIDTH: Cell<usize> = const { Cell::new(DEFAULT_WIDTH) };
 }
 
-/// Calls `body`. All texts that `body` formats are laid out for this number of columns.
+/// Calls `body`, and formats all texts within it for lines of this number of columns.
 pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     let former = CURRENT_WIDTH.replace(columns.max(MIN_WIDTH));
     let result = body();
@@ -26,33 +26,37 @@ pub fn with_width<T>(columns: usize, body: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Maximum width of a line of a table, in columns.
+/// Current maximum width of a line of a table, in columns.
 pub(crate) fn width() -> usize {
     CURRENT_WIDTH.get()
 }
 
-/// Formats a value with a function of [`quantity`]; `-` if the value is unknown.
+/// Formats a value with this function; `-` if the value is unknown.
 fn known(value: Option<f64>, format: fn(f64) -> String) -> String {
     value.map_or("-".to_owned(), format)
 }
 
+/// Formats a number; `-` if it is unknown.
 pub(crate) fn number(value: Option<f64>) -> String {
     known(value, quantity::number)
 }
 
+/// Formats a rate per second; `-` if it is unknown.
 pub(crate) fn rate(value: Option<f64>) -> String {
     known(value, quantity::rate)
 }
 
+/// Formats a duration that is given in seconds; `-` if it is unknown.
 pub(crate) fn seconds(value: Option<f64>) -> String {
     known(value, quantity::seconds)
 }
 
+/// Formats a share as a percentage; `-` if it is unknown.
 pub(crate) fn percent(value: Option<f64>) -> String {
     known(value, quantity::percent)
 }
 
-/// Formats the value of a metric in its unit.
+/// Formats the value of a metric in this unit; `-` if it is unknown.
 pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
     match unit {
         FigureUnit::PerSecond => rate(value),
@@ -61,13 +65,13 @@ pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
     }
 }
 
-/// Formats a relative error as a signed percentage.
+/// Formats a relative error as a signed percentage; `-` if it is unknown.
 pub(crate) fn error(value: Option<f64>) -> String {
     known(value, quantity::signed_percent)
 }
 
-/// Formats the interval from `low` to `high`. If both ends have the same unit, the unit is written once:
-/// `8.61 … 9.93 ms`.
+/// Formats the interval from `low` to `high`, both by the function `figure`. If both ends have the same unit, it is
+/// written once: `8.61 … 9.93 ms`.
 pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -> String {
     let (low, high) = (figure(Some(low)), figure(Some(high)));
     let unit = |text: &str| text.find(' ').map_or(String::new(), |at| text[at..].to_owned());
@@ -75,8 +79,8 @@ pub(crate) fn interval(low: f64, high: f64, figure: fn(Option<f64>) -> String) -
     format!("{short} … {high}")
 }
 
-/// Shortens a text to `width` characters, ending in `…`. The text is cut after a word if this keeps at least half of
-/// the width.
+/// Shortens a text to `width` characters, and marks this by `…` at the end. Cuts the text after a word if this keeps at
+/// least half of the width.
 pub(crate) fn shorten(text: &str, width: usize) -> String {
     match text.char_indices().nth(width.saturating_sub(1)) {
         Some((end, _)) if text.chars().count() > width => {
@@ -88,45 +92,45 @@ pub(crate) fn shorten(text: &str, width: usize) -> String {
     }
 }
 
-/// One column of a table. It is separated from the previous column by `gap` spaces. Words are aligned left,
-/// numbers right.
+/// One column of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
+    /// Title of the column.
     pub(crate) title: &'a str,
+    /// Number of spaces between the previous column and this one.
     pub(crate) gap: usize,
+    /// Whether the cells contain words, which are aligned left, rather than numbers, which are aligned right.
     pub(crate) words: bool,
-    /// A title above the group of columns that begins with this column and ends before the next column with a group
+    /// Title of a group of columns that begins with this column. The group ends before the next column with a group
     /// title.
     pub(crate) group: Option<&'a str>,
-    /// Whether the column identifies rows, as the first column does.
+    /// Whether the column identifies the rows, as the first column always does.
     pub(crate) key: bool,
 }
 
-/// A column of words.
+/// A column of words, `gap` spaces to the right of the previous column.
 pub(crate) const fn words(title: &str, gap: usize) -> Column<'_> {
     Column { title, gap, words: true, group: None, key: false }
 }
 
-/// A column of numbers.
+/// A column of numbers, `gap` spaces to the right of the previous column.
 pub(crate) const fn figure<'a>(title: &'a str, gap: usize, group: Option<&'a str>) -> Column<'a> {
     Column { title, gap, words: false, group, key: false }
 }
 
-/// A column that identifies rows.
+/// The same column, which identifies the rows.
 pub(crate) const fn key(column: Column<'_>) -> Column<'_> {
     Column { key: true, ..column }
 }
 
-/// Formats a table with aligned columns. No line ends in a space. A table that is too wide is made narrower, as by
-/// [`narrow`].
+/// Formats a table with aligned columns. If it is too wide, it is split as by [`narrow`]. No line ends in a space.
 pub(crate) fn table(columns: &[Column<'_>], rows: &[Vec<String>]) -> String {
     narrow(columns.to_vec(), rows.to_vec(), &[])
 }
 
 /// Formats a table, and makes it narrower until it fits the width. First, cells of words are shortened to half of the
-/// width. Then the columns whose titles are in `dispensable` are removed one by one. If the table is still too wide, it
-/// is split into blocks below one another, each with some of the columns. Each block begins with the columns that
-/// identify rows.
+/// width. Then the columns with titles in `dispensable` are left out, one by one. If the table is still too wide, it is
+/// split into several tables, one below the other, which all begin with the columns that identify the rows.
 pub(crate) fn narrow(columns: Vec<Column<'_>>, mut rows: Vec<Vec<String>>, dispensable: &[&str]) -> String {
     for row in &mut rows {
         for (cell, _) in row.iter_mut().zip(&columns).filter(|(_, column)| column.words) {
@@ -153,9 +157,8 @@ fn width_of(column: &Column<'_>, i: usize, rows: &[Vec<String>]) -> usize {
     cells.chain([column.title.chars().count()]).max().unwrap_or(0)
 }
 
-/// Distributes the columns of a table that is too wide over blocks. Returns the column indices of each block: first the
-/// columns that identify rows, then as many other columns as fit. A column without a title stays with the previous
-/// column.
+/// Splits a table that is too wide into several. Returns the column indices of each: the columns that identify the
+/// rows, and as many other columns as fit. A column without a title stays with the previous column.
 fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<usize>> {
     let is_key = |i: usize| i == 0 || columns[i].key;
     let keys: Vec<usize> = (0..columns.len()).filter(|i| is_key(*i)).collect();
@@ -177,7 +180,7 @@ fn stacked(columns: &[Column<'_>], fits: impl Fn(&[usize]) -> bool) -> Vec<Vec<u
     if blocks.is_empty() { vec![keys] } else { blocks }
 }
 
-/// Formats the titles and rows of one block of a table: the columns with the indices `shown`.
+/// Formats the columns with the indices `shown` of a table: their titles and all rows.
 fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'t [Vec<String>]) -> String {
     let line = |cell_of: &dyn Fn(usize) -> &'t str| {
         let padded = shown.iter().map(|&i| {
@@ -195,7 +198,7 @@ fn block<'t>(columns: &[Column<'t>], widths: &[usize], shown: &[usize], rows: &'
     text
 }
 
-/// The line of group titles. Each title is above the first shown column of its group.
+/// The line of group titles above a table, each above the first shown column of its group.
 fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     let group_of = |i: usize| columns[..=i].iter().rev().find_map(|column| column.group).filter(|_| !columns[i].key);
     let mut text = String::new();
@@ -213,17 +216,17 @@ fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Formats a name and a text, which is wrapped in the columns to the right of the name.
+/// Formats a line of a report: a name, and a text to the right of it, which is wrapped in its own column.
 pub(crate) fn fact(name: &str, text: &str) -> String {
     labelled(name, text, NAMES)
 }
 
-/// Like [`fact`], but the column of the name has the width `names`.
+/// Like [`fact`], with `names` as the width of the name's column.
 pub(crate) fn labelled(name: &str, text: &str, names: usize) -> String {
     format!("{name:<names$}{}", wrap(text, names).trim_start())
 }
 
-/// Wraps running text and indents each line.
+/// Wraps running text, and indents each line by `indent` spaces.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
     text::wrap(text, indent, width().min(DEFAULT_WIDTH))
 }
@@ -233,14 +236,15 @@ pub(crate) fn labels(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(name, value)| one_line(&format!("{name}={value}")).into_owned()).collect::<Vec<_>>().join(", ")
 }
 
-/// Describes a machine: its name, its kernel and its CPUs. Control characters in names are escaped.
+/// Describes a machine: its name, kernel version and CPU model. Control characters are escaped.
 pub(crate) fn machine(machine: &Machine) -> String {
     let cpus = machine.cpu_model.as_ref().map_or(String::new(), |model| format!(", {model}"));
     one_line(&format!("{} (Linux {}{cpus})", machine.host, machine.kernel)).into_owned()
 }
 
-/// Removes control characters from names that come from files, so that they cannot control the terminal.
-pub(crate) fn harmless(text: &str) -> String {
+/// Removes control characters except newlines from a text with names from files, which could otherwise control the
+/// terminal.
+pub(crate) fn without_control_characters(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 

@@ -1,5 +1,5 @@
-//! The report of a history of runs: one sentence, a table of changes (the newest first), and a table of each metric's
-//! noise. It is text for a terminal, or Markdown.
+//! The report of a history of runs: one sentence, a table of changes of metrics (the newest first), and a table of each
+//! metric's noise. It is text for a terminal, or Markdown.
 
 use crate::format::{error, figure, in_unit, interval, key, narrow, percent, shorten, words, wrap};
 use crate::markdown::{escaped, row as cells};
@@ -7,14 +7,13 @@ use brimful_core::history::{Direction, FigureChange, FigureHistory, History, Pas
 use brimful_core::quantity::{count, pluralize};
 use brimful_core::text::one_line;
 
-/// Maximum number of changes in a table of the text or the Markdown. The document and the HTML page contain all
-/// changes.
+/// Maximum number of changes in the table. The JSON document and the HTML page contain all changes.
 const MAX_CHANGES: usize = 20;
 
-/// Number of characters of the date at the start of an RFC 3339 time.
+/// Length of the date at the start of a time in RFC 3339 format, in characters.
 const DATE: usize = 10;
 
-/// The label that is preferred as the name of runs in tables. Most users label their runs with it.
+/// Name of the label that identifies runs in tables if they have it.
 const USUAL_LABEL: &str = "commit";
 
 /// Maximum length of a label in a table, in characters.
@@ -37,7 +36,7 @@ pub fn text(history: &History) -> String {
     parts.join("\n")
 }
 
-/// The table of changes. If it does not show all changes, a line says how many are left out.
+/// The table of the newest changes. Also says how many changes are left out, if any.
 fn changes(history: &History) -> String {
     let label = label_name(history);
     let columns = vec![
@@ -69,7 +68,7 @@ fn changes(history: &History) -> String {
     table
 }
 
-/// The cells of a change: date, metric, size, interval, direction, and whether the change is new.
+/// The cells of a change: date, metric, size, confidence interval, direction, and whether the change is new.
 fn change_cells(change: &FigureChange) -> [String; 6] {
     let direction = match change.direction {
         Direction::Better => "better",
@@ -90,20 +89,20 @@ fn date(run: &PastRun) -> &str {
     run.started_at.get(..DATE).unwrap_or(&run.started_at)
 }
 
-/// The label whose values name runs in tables: [`USUAL_LABEL`] if runs have it, otherwise the first label of the newest
-/// run after a change.
+/// The name of the label that identifies runs in tables: [`USUAL_LABEL`] if runs have it, otherwise the first label of
+/// the newest run after a change.
 fn label_name(history: &History) -> Option<String> {
     let mut runs = history.changes.iter().flat_map(|change| [&change.after, &change.before]);
     let usual = runs.clone().any(|run| run.labels.contains_key(USUAL_LABEL)).then(|| USUAL_LABEL.to_owned());
     usual.or_else(|| runs.find_map(|run| run.labels.keys().next().cloned()))
 }
 
-/// The name of a run in tables: the value of the label or, without this label, the end of its file's name.
+/// The name of a run in tables: the value of this label, or the end of its file's name if `label` is `None`.
 fn name(run: &PastRun, label: Option<&str>) -> String {
     match label {
         Some(label) => shorten(&one_line(run.labels.get(label).map_or("-", String::as_str)), MAX_LABEL),
         None => {
-            // Keep the end of a long name, where the names of runs usually differ.
+            // Keeps the end of a long name, where the names of runs usually differ.
             let name = one_line(&run.file);
             let skipped = name.chars().count().saturating_sub(MAX_LABEL);
             let end: String = name.chars().skip(skipped).collect();
@@ -112,7 +111,7 @@ fn name(run: &PastRun, label: Option<&str>) -> String {
     }
 }
 
-/// The table of all metrics with their noise.
+/// The table of all metrics, with the random variation between runs (noise).
 fn noise(history: &History) -> String {
     let columns = vec![
         words("figure", 0),
@@ -142,7 +141,7 @@ fn figure_cells(history: &History, figure: &FigureHistory) -> [String; 5] {
     ]
 }
 
-/// Formats the history as Markdown (GitHub's) that ends in a newline. Text from documents is escaped, so that it cannot
+/// Formats the history as GitHub Markdown that ends in a newline. Escapes names from result files, so that they cannot
 /// become markup.
 pub fn markdown(history: &History) -> String {
     let mut text = format!("**{}**\n", escaped(&history.headline));
@@ -166,7 +165,7 @@ pub fn markdown(history: &History) -> String {
     if notes.is_empty() { text } else { text + "\n" + &notes }
 }
 
-/// Describes a run by its labels; a run without labels by its file.
+/// Describes a run by its labels, or by its file if it has no labels.
 fn described(run: &PastRun) -> String {
     let labels: Vec<String> = run.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
     if labels.is_empty() { run.file.clone() } else { labels.join(", ") }

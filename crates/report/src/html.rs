@@ -1,7 +1,7 @@
-//! The HTML report: the page that is built from `web/`, with one document inserted. The scripts of the page choose the
-//! sections by the document's schema.
+//! The HTML report: the web page built from `web/`, with one JSON document inserted. The page's scripts show the
+//! sections that suit the document's schema.
 //!
-//! The document is in a script element whose type browsers do not execute. The page shows its strings only as text,
+//! The document is in a script element of a type that browsers do not execute. The page shows its strings only as text,
 //! never as HTML. Inside a script element, HTML parsers interpret only `</script` and `<!--`, so every `<` in the JSON
 //! is escaped.
 
@@ -12,10 +12,10 @@ use flate2::read::DeflateDecoder;
 use serde::Serialize;
 use std::io::Read;
 
-/// The page, compressed by `build.rs`.
+/// The web page without a document, as compressed by `build.rs`.
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.deflate"));
 
-/// The document replaces this text in the page; `web/vite.config.ts` checks that it occurs exactly once.
+/// The text in the page that the document replaces. `web/vite.config.ts` checks that it occurs exactly once.
 const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 
 /// Returns a survey as one self-contained HTML page.
@@ -26,8 +26,8 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
 
-/// Returns a Record as one self-contained HTML page. The page does not need the Record's histograms and account, so
-/// they are left out.
+/// Returns the Record (result document) of a run as one self-contained HTML page. Leaves out the histograms and the
+/// account of latency (where the time of calls was spent), which the page does not show.
 ///
 /// # Errors
 /// [`ReportError`]
@@ -46,7 +46,7 @@ pub fn page(name: &'static str, document: &impl Serialize) -> Result<String, Rep
     Ok(empty()?.replacen(MARKER, &element, 1))
 }
 
-/// Decompresses the page that contains no document yet.
+/// Decompresses the web page, which contains no document yet.
 fn empty() -> Result<String, ReportError> {
     let mut page = String::new();
     DeflateDecoder::new(PAGE).read_to_string(&mut page).map_err(ReportError::Page)?;

@@ -1,4 +1,5 @@
-//! One run in the report format of httperf 0.9, line by line (httperf(1), "OUTPUT"), for scripts that parse it.
+//! The result of one run in the output format of httperf 0.9 (httperf(1), "OUTPUT"), line by line, for scripts that
+//! parse it.
 //!
 //! httperf counts failures of its own host under names such as `fd-unavail`. This report uses these names for calls
 //! that failed because this host lacked resources. Failures that httperf does not distinguish, such as responses that
@@ -8,34 +9,34 @@ use brimful_core::account::HostLimitedCalls;
 use brimful_core::record::{Record, ReplyRate, Summary};
 use std::fmt::Write;
 
-/// Metrics in httperf's report that the Record does not contain.
+/// Metrics of httperf's output that the Record (result document) of a run does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfMetrics {
     /// Maximum number of connection attempts that began within the same millisecond.
     pub max_connect_burst: u32,
-    /// Mean sizes of a reply's head and of its content, in bytes.
+    /// Mean size of a response's head and of its content, in bytes.
     pub reply_size: (f64, f64),
-    /// CPU time in user mode and in the kernel, in seconds.
+    /// CPU time of the load generator in user mode and in the kernel, in seconds.
     pub cpu_s: (f64, f64),
     /// Metrics of sessions, if the run has sessions.
     pub sessions: Option<HttperfSessionMetrics>,
-    /// With `--verbose`, the maximum number of open file descriptors. A verbose report also lists the samples of the
-    /// reply rate. `None` for a report that is not verbose.
+    /// Maximum number of open file descriptors, which `--verbose` shows together with all samples of the reply rate.
+    /// `None` without `--verbose`.
     pub descriptor_limit: Option<u64>,
 }
 
-/// Metrics of sessions in httperf's report that the Record does not contain.
+/// Metrics of sessions in httperf's output that the Record (result document) of a run does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct HttperfSessionMetrics {
-    /// Sessions completed per second, in samples of five seconds.
+    /// Completed sessions per second, in samples of five seconds each.
     pub rate: ReplyRate,
     /// Mean time from the start of a failed session to its failure, in seconds.
     pub fail_time_s: Option<f64>,
-    /// Number of sessions by their number of replies: the element with index n counts the sessions with n replies.
+    /// Number of sessions by their number of responses: element n counts the sessions with n responses.
     pub lengths: Vec<u64>,
 }
 
-/// Formats the report as text that ends in a newline.
+/// Formats the result of the run as httperf's output, which ends in a newline.
 pub fn text(record: &Record, extra: &HttperfMetrics) -> String {
     let mut groups = vec![total(record), connections(record), requests(record), replies(record, extra)];
     groups.extend([resources(record, extra), errors(record)]);
@@ -44,13 +45,13 @@ pub fn text(record: &Record, extra: &HttperfMetrics) -> String {
     format!("{samples}Maximum connect burst length: {}\n\n{}", extra.max_connect_burst, groups.join("\n"))
 }
 
-/// The lines of a verbose report: the descriptor limit, and each sample of the reply rate.
+/// The additional lines of `--verbose`: the descriptor limit, and each sample of the reply rate.
 fn samples(record: &Record, descriptors: u64) -> String {
     let mut text = format!("httperf: maximum number of open descriptors = {descriptors}\n");
     let whole = usize::try_from(record.reply_rate.samples).unwrap_or(usize::MAX);
     let periods = record.account.iter().flat_map(|account| &account.replies).copied().chain(std::iter::repeat(0));
     for replies in periods.take(whole.min(MAX_SAMPLES)) {
-        // `replies` is a count over five seconds, the period of samples in the paper on httperf.
+        // Each element of `replies` counts the responses in five seconds, httperf's sampling period.
         let _ = writeln!(text, "reply-rate = {:<8}", format!("{:.1}", replies as f64 / 5.0));
     }
     text
@@ -112,7 +113,7 @@ fn replies(record: &Record, extra: &HttperfMetrics) -> String {
     text
 }
 
-/// Returns a line that begins like `Reply rate [replies/s]: min`, without a newline at the end.
+/// Formats a line that begins like `Reply rate [replies/s]: min`, without a newline.
 fn rate_line(name: &str, rate: &ReplyRate, digits: usize) -> String {
     let [min, mean, max, stddev] = [rate.min, rate.mean, rate.max, rate.stddev].map(|figure| figure.unwrap_or(0.0));
     format!("{name}: min {min:.digits$} avg {mean:.digits$} max {max:.digits$} stddev {stddev:.digits$}")
@@ -138,7 +139,7 @@ fn errors(record: &Record) -> String {
     let limited = record.account.as_ref().map_or_else(HostLimitedCalls::default, |account| account.limited);
     let timed_out = counts.abandoned + counts.timed_out;
     let known = timed_out + counts.refused + counts.reset + limited.descriptors + limited.ports;
-    // `counts.errors()` includes responses that the workload did not expect. httperf does not count these as errors.
+    // httperf does not count unexpected responses as errors, but `counts.errors()` does.
     let all = counts.errors().saturating_sub(counts.unexpected);
     let other = all.saturating_sub(known);
     format!(
@@ -151,7 +152,7 @@ fn errors(record: &Record) -> String {
 fn session_lines(record: &Record, extra: &HttperfSessionMetrics) -> String {
     let figures = record.sessions.unwrap_or_default();
     let mean = |summary: Option<brimful_core::record::SessionSummary>| summary.map_or(0.0, |summary| summary.mean);
-    // The mean session rate covers the whole duration of the test, as in httperf.
+    // The mean session rate is over the whole duration of the test, as in httperf.
     let mean_rate = Some(per(figures.completed as f64, record.duration_s));
     let mut text = rate_line("Session rate [sess/s]", &ReplyRate { mean: mean_rate, ..extra.rate }, 2);
     let _ = writeln!(text, " ({}/{})", figures.completed, figures.started);
@@ -165,7 +166,7 @@ fn session_lines(record: &Record, extra: &HttperfSessionMetrics) -> String {
 
 /// Rounds a mean size down to whole bytes. httperf also prints whole bytes here, although with the decimal `.0`.
 fn whole(bytes: f64) -> f64 {
-    // The small addition prevents that an error of floating-point division lowers a whole number by one.
+    // The addition prevents that a rounding error of the division lowers a whole number by one.
     (bytes + 1e-9).floor()
 }
 
@@ -185,7 +186,7 @@ mod tests {
     use brimful_core::account::PackedAccount;
     use brimful_core::record::{SessionFigures, SessionSummary};
 
-    /// Values from Figure 1 of the httperf paper that the Record of the fixture does not contain.
+    /// The values of Figure 1 of the httperf paper that are not in a Record.
     fn extra() -> HttperfMetrics {
         HttperfMetrics {
             max_connect_burst: 1,

@@ -1,8 +1,8 @@
-//! Formats documents (Records, sweeps, surveys, plans, profiles, metrics of servers): as text for terminals, as
-//! self-contained HTML pages, and as JSON for scripts.
+//! Reports of brimful's results (Records of runs, sweeps, surveys, plans, profiles of logs, metrics of servers): as
+//! text for terminals, as self-contained HTML pages, and as JSON for scripts.
 //!
-//! Texts are laid out for [`DEFAULT_WIDTH`] columns, or for the width that [`with_width`] sets. This crate does not
-//! measure or predict anything: all values come from the document.
+//! Lines of text are [`DEFAULT_WIDTH`] columns wide, or as wide as [`with_width`] sets. This crate does not measure or
+//! predict anything: all values come from the documents.
 #![forbid(unsafe_code)]
 
 /// Reports of A/B tests.
@@ -25,18 +25,18 @@ mod thresholds;
 
 pub use format::{DEFAULT_WIDTH, with_width};
 
-/// The reason why a document cannot be written.
+/// The reason why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     /// The document cannot be serialized as JSON.
     #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
     Json {
-        /// Name of the document.
+        /// Name of the document, as in `survey`.
         document: &'static str,
         /// The serializer's error.
         source: serde_json::Error,
     },
-    /// The HTML page that is compiled into this program cannot be unpacked.
+    /// The HTML page in this program cannot be decompressed.
     #[error("the page inside this program cannot be unpacked ({0}): the program is damaged, install it again")]
     Page(std::io::Error),
 }

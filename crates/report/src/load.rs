@@ -1,9 +1,9 @@
-//! The text report of one run. It begins with the main results (rate, errors, times, the server's utilization, and the
-//! verdict) and ends with a suggested next command. In between, a full report has httperf's groups of metrics and a
-//! table of all times.
+//! The text report of one run. It begins with the main results (rate, errors, response times, utilization of the
+//! server, and whether the run is valid), and ends with a suggested next command. A full report also has httperf's
+//! groups of metrics and a table of all times.
 //!
-//! Every value is in the Record, or is the ratio of two values in the Record. A dash means that a value was not
-//! measured.
+//! Every value is in the run's Record (result document), or is the ratio of two values in it. A dash means that a value
+//! was not measured.
 
 mod addresses;
 mod client_limit;
@@ -34,7 +34,7 @@ use main_figures::main_figures;
 use notes::notes;
 use percentile::{P50, P99};
 
-/// The level of detail of the text report.
+/// How much of a run's results the text report contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// Only the main results.
@@ -81,7 +81,7 @@ fn classes(record: &Record) -> Vec<String> {
     vec![table(&["Class", "calls", "completed", "errors", "response", "p50", "p99", "service"], &rows)]
 }
 
-/// Formats the objectives and whether the run met each of them.
+/// Describes each objective (such as `p99<50ms`), and whether the run met it.
 fn objectives(record: &Record) -> Vec<String> {
     let result = |objective: &Objective| {
         let met = if objective.met { "met" } else { "MISSED" };
@@ -114,17 +114,17 @@ mod tests {
         text(record, Detail::Full)
     }
 
-    /// The text without its last line, which suggests the next command, and without the empty line before that line.
+    /// The report without the suggested next command, which is its last line, and without the empty line before it.
     fn without_next(text: &str) -> &str {
         text.rsplit_once("\n\nNext").map_or(text, |(rest, _)| rest)
     }
 
-    /// The text with single spaces, so that the result does not depend on where lines are broken.
+    /// The text with all white space replaced by single spaces, so that the test does not depend on line breaks.
     fn words(text: &str) -> String {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// A Record in which all calls were answered.
+    /// The Record of a run in which every call got a response.
     fn completed() -> Record {
         let record = record();
         Record { counts: Counts { completed: 27_000, timed_out: 0, ..record.counts }, ..record }
@@ -276,7 +276,7 @@ Response: from when a call was due to its last byte; ";
         assert!(words(&text).ends_with(
             "the same with `--print 3` shows the first calls that fail; with `--trace calls.jsonl` every call"
         ));
-        // One failure in 1,000 calls: the report contains the failure, but no warning.
+        // One failed call in 1,000. Expects that the report contains the failure, but no warning.
         let status = StatusCounts { s2xx: 999, ..status };
         record.counts = Counts { scheduled: 1_000, sent: 1_000, completed: 999, reset: 1, status, ..Counts::default() };
         record.verdict.failing = Some(false);

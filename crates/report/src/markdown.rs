@@ -1,9 +1,9 @@
-//! Formats Markdown (GitHub's) for pull requests. Text from documents is escaped, so that it cannot become markup.
+//! Formats GitHub Markdown for pull requests. Escapes text from documents, so that it cannot become markup.
 
 use brimful_core::text::one_line;
 
-/// Replaces each character that Markdown or HTML interprets by a numeric character reference. An invisible character
-/// (word joiner) after `@` prevents that GitHub notifies the user of that name.
+/// Escapes each character that Markdown or HTML interprets. An invisible character (word joiner) after `@` prevents
+/// that GitHub notifies the user of that name.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::new();
     for c in one_line(text).chars() {
@@ -19,7 +19,7 @@ pub(crate) fn escaped(text: &str) -> String {
     shown.replace("://", ":\u{2060}//")
 }
 
-/// Formats a row of a table. The cells must already be escaped.
+/// Formats a row of a Markdown table. The cells must already be escaped.
 pub(crate) fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }

@@ -1,11 +1,11 @@
-//! Formats the planner's results as documents and as text. A document contains the model and the result types of the
-//! crate `brimful-model`.
+//! Reports of the capacity planner's results: documents, and texts. A document contains the queueing model and the
+//! results of the crate `brimful-model`.
 //!
-//! Texts are at most 100 columns wide. They begin with a sentence; tables follow, and then methods and caveats.
+//! A text begins with a sentence; tables follow, and then methods and caveats. Lines are at most 100 columns wide.
 
 pub mod calibration;
 pub mod forecast;
-mod outlook;
+mod shared_texts;
 pub mod site;
 pub mod solution;
 pub mod what_if;
@@ -19,7 +19,7 @@ fn requests(rate: f64) -> String {
     number(Some(rate)) + " req/s"
 }
 
-/// Formats the load of a class: `54.9/s` if the class is open, or `20 customers` if it is closed.
+/// Formats the load of a request class: `54.9/s` if the class is open, or `20 customers` if it is closed.
 fn offered(class: &ModelClass) -> String {
     match class.kind {
         ClassKind::Open => crate::format::rate(class.rate),
@@ -33,8 +33,8 @@ fn offered(class: &ModelClass) -> String {
     }
 }
 
-/// Describes a station's queueing discipline, and its squared coefficient of variation (scv) of service times: `2 ×
-/// PS`, `FCFS, scv 0.40`, `delay`.
+/// Describes a station's servers, queueing discipline and variability: `2 × PS`, `FCFS, scv 0.40`, `delay`. The scv is
+/// the squared coefficient of variation of the service times.
 fn kind(station: &Station) -> String {
     if station.kind == StationKind::Delay {
         return "delay".to_owned();
@@ -63,8 +63,8 @@ fn kind(station: &Station) -> String {
     text
 }
 
-/// Describes the interruptions of each interrupted station, one line per station. `throughput` are the completed
-/// requests per second by class; without them, the share of time in interruptions is left out.
+/// Describes the interruptions of each station that has any, in one line per station. `throughput` contains the
+/// completed requests per second of each class; without it, the share of time in interruptions is left out.
 fn interruptions(model: &Model, throughput: Option<&[f64]>) -> String {
     let line = |(station, demands): (&Station, &Vec<f64>)| {
         let it = station.interruptions?;
@@ -83,7 +83,7 @@ fn interruptions(model: &Model, throughput: Option<&[f64]>) -> String {
     model.stations.iter().zip(&model.demands).filter_map(line).collect()
 }
 
-/// Formats an estimate and, as a second text, the half width of the estimate's 95 % confidence interval.
+/// Formats an estimate, and separately the half width of its 95 % confidence interval.
 fn with_half_width(estimate: &Estimate, format: fn(Option<f64>) -> String) -> [String; 2] {
     [format(Some(estimate.value)), format(estimate.ci95_half_width)]
 }

@@ -1,4 +1,4 @@
-//! The text report of a profile of a site's traffic, at most 100 columns wide.
+//! The text report of a traffic profile (the statistics of access logs), at most 100 columns wide.
 //!
 //! It begins with the main facts: volume, peak, parsed and skipped lines, format, and unusual metrics. Then follow
 //! arrivals, responses, classes, popularity, burstiness, times, sessions, and the derived workload. Names from logs are
@@ -15,22 +15,22 @@ mod tests;
 pub use arrivals::{csv, seconds_csv};
 pub use comparison::{Against, Compared, ComparedMetric, comparison};
 
-use crate::format::{fact, harmless, shorten, wrap};
+use crate::format::{fact, shorten, without_control_characters, wrap};
 use brimful_core::Nanos;
 use brimful_core::profile::{FieldSample, MalformedLine, Profile};
 use brimful_core::quantity::{bytes, count, number, percent, rate, small_percent};
 use brimful_core::text::one_line;
 use brimful_core::workload::{AttemptPace, Load, SessionArrivals, Workload};
 
-/// Maximum number of log files, and of log formats, that the report names.
+/// Maximum number of log files, and of log formats, in the report.
 const MAX_NAMED: usize = 4;
 /// Maximum width of a name from a log, in characters.
 const NAME_WIDTH: usize = 60;
-/// Maximum width of a field of the parsed example line, in characters.
+/// Maximum width of a field of the example line, in characters.
 const FIELD_WIDTH: usize = 32;
 
-/// A temporary replacement of the space between a number and its unit, so that wrapping does not separate them. Names
-/// from logs cannot contain this character, because their control characters have already been escaped.
+/// Replaces the space between a number and its unit until the text is wrapped, so that they stay on one line. Texts
+/// cannot contain this control character, because control characters of names are escaped before.
 const JOINED: char = '\u{1}';
 
 /// Formats the profile as text that ends in a newline.
@@ -50,10 +50,10 @@ pub fn text(profile: &Profile) -> String {
         malformed(profile),
         notes(profile),
     ]);
-    harmless(&text.replace(JOINED, " "))
+    without_control_characters(&text.replace(JOINED, " "))
 }
 
-/// The start of the report: the main facts of the profile, such as the number of requests and the peak.
+/// The first part of the report: the number of requests, the peak, the log files and their formats.
 fn first(profile: &Profile) -> String {
     let span =
         if profile.arrivals.mean_rate > 0.0 { profile.requests as f64 / profile.arrivals.mean_rate } else { 0.0 };
@@ -91,7 +91,7 @@ fn peak(profile: &Profile) -> String {
     )
 }
 
-/// The number of lines in each category (such as parsed and malformed), including categories without lines.
+/// The number of log lines in each category, such as parsed and malformed.
 fn lines(profile: &Profile) -> String {
     let lines = &profile.lines;
     let [read, parsed, malformed, filtered] = [lines.read, lines.parsed, lines.malformed, lines.filtered].map(count);
@@ -113,7 +113,7 @@ fn format(profile: &Profile) -> String {
     if sources.is_empty() { formats } else { format!("{formats}; from {sources}") }
 }
 
-/// Describes the fields that were parsed from an example line.
+/// Describes how the fields of an example line were parsed.
 fn sample(profile: &Profile) -> String {
     let field =
         |field: &FieldSample| format!("{} {}", foreign(&field.field, FIELD_WIDTH), foreign(&field.value, FIELD_WIDTH));
@@ -121,7 +121,7 @@ fn sample(profile: &Profile) -> String {
     if fields.is_empty() { String::new() } else { said("read as", &fields.join(", ")) }
 }
 
-/// Lists the first [`MAX_NAMED`] names, and says how many more there are.
+/// Lists the first [`MAX_NAMED`] names, and the number of the others.
 fn some(mut names: Vec<String>) -> String {
     let more = names.len().saturating_sub(MAX_NAMED);
     names.truncate(MAX_NAMED);
@@ -139,7 +139,7 @@ fn workload(profile: &Profile) -> String {
     }
 }
 
-/// Describes a workload in one line: `4 classes, poisson at 12.3/s`.
+/// Describes the derived workload in one line: `4 classes, poisson at 12.3/s`.
 fn described(workload: &Workload) -> String {
     let classes = match workload.classes.len() {
         1 => "1 class".to_owned(),
@@ -179,7 +179,7 @@ fn load_in_words(load: &Load) -> String {
     }
 }
 
-/// Lists the first malformed lines. For each, it says what was expected at which position.
+/// Describes the first malformed lines: the position of the error, and what was expected there.
 fn malformed(profile: &Profile) -> String {
     let line = |line: &MalformedLine| {
         let MalformedLine { line: number, column, .. } = line;
@@ -198,7 +198,7 @@ fn malformed(profile: &Profile) -> String {
     head + &shown.iter().map(line).collect::<String>()
 }
 
-/// Log files that were not read to the end, and caveats.
+/// Lists the log files that were not read to the end, and caveats about the profile.
 fn notes(profile: &Profile) -> String {
     let cut = profile.sources.iter().filter_map(|source| {
         let why = source.cut_short.as_ref()?;
@@ -209,24 +209,23 @@ fn notes(profile: &Profile) -> String {
     cut.chain(notes.map(|note| said("beware", &note))).collect()
 }
 
-/// Joins the non-empty parts with blank lines between them.
+/// Joins the parts of a report that are not empty, with blank lines between them.
 fn apart<const N: usize>(parts: [String; N]) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Escapes the control characters of a name from a log, and shortens it to a width.
+/// Escapes the control characters of a name from a log, and shortens it to `width` characters.
 fn foreign(name: &str, width: usize) -> String {
     shorten(&one_line(name), width)
 }
 
-/// Escapes the control characters of a sentence that may contain names from logs, and shortens words that are longer
-/// than a line.
+/// Escapes the control characters of a sentence with names from logs, and shortens words longer than a line.
 fn foreign_words(text: &str) -> String {
     let text = one_line(text);
     text.split_whitespace().map(|word| shorten(word, NAME_WIDTH)).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a fact like [`fact`], but never breaks a line between a number and its unit.
+/// Formats a line like [`fact`], but never breaks it between a number and its unit.
 fn said(name: &str, text: &str) -> String {
     const UNITS: [&str; 12] = ["%", "B", "kB", "MB", "GB", "s", "ms", "µs", "min", "h", "days", "day"];
     let mut joined = String::with_capacity(text.len());
@@ -241,7 +240,7 @@ fn said(name: &str, text: &str) -> String {
     fact(name, &joined)
 }
 
-/// Formats a rate that is given per second. A low rate is converted to a rate per hour.
+/// Formats a rate given per second. Low rates are converted to rates per hour.
 fn pace(per_s: f64) -> String {
     if per_s == 0.0 || per_s >= 0.0995 { rate(per_s) } else { number(3600.0 * per_s) + "/h" }
 }

@@ -1,27 +1,27 @@
-//! The report of a log that was replayed twice, with its bursts and at a constant rate. It contains a table of both
-//! runs' metrics, and a sentence on the effect of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
+//! The report of a log that was replayed twice: with its bursts, and at a constant rate. It has a table of both runs'
+//! metrics, and a sentence on the effect of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! For each metric, the report shows a ratio: its value with bursts divided by its value at a constant rate. The ratio
-//! has a 95 % confidence interval if both values have one. If the intervals of the values m₁ and m₂ have the half
-//! widths h₁ and h₂, the half width of the interval of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella
-//! & Berger, *Statistical Inference*, 2002, §5.5.4). The method assumes that the errors of the two values are
-//! independent. This is plausible, because the runs take place at different times.
+//! For each metric, the report shows its value with bursts divided by its value at a constant rate. This ratio has a 95
+//! % confidence interval if both values have one. If the intervals of the values m₁ and m₂ have the half widths h₁ and
+//! h₂, the half width of the interval of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger,
+//! *Statistical Inference*, 2002, §5.5.4). The method assumes that the errors of the two values are independent, which
+//! is plausible because the runs take place at different times.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use brimful_core::quantity;
 use brimful_core::record::{Interval, Record, Summary, Verdict};
 use serde::Serialize;
 
-/// Smallest notable difference between two replays: the relative difference of their throughputs, or the difference of
-/// their shares of failed calls.
+/// Minimum difference between the two replays that the report mentions: of their throughputs (relative), or of their
+/// shares of failed calls.
 const MIN_DIFFERENCE: f64 = 0.01;
 
-/// The Records of both replays, and their comparison.
+/// The Records (result documents) of both replays, and their comparison.
 #[derive(Debug, Serialize)]
 pub struct Pair<'a> {
     /// The replay with the log's bursts.
     pub as_logged: &'a Record,
-    /// The replay of the same calls at a constant rate.
+    /// The replay of the same calls at a constant rate, that is, without bursts.
     pub flattened: &'a Record,
     /// The comparison of the two replays.
     pub comparison: Comparison,
@@ -30,18 +30,18 @@ pub struct Pair<'a> {
 /// A comparison of two replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Whether both runs are valid. If one is not, the load generator may have caused the differences.
+    /// Whether both runs are valid. Otherwise, the load generator may have caused the differences.
     pub valid: bool,
     /// The compared metrics.
     pub figures: Vec<ComparedMetric>,
-    /// The effect of bursts, in a sentence.
+    /// A sentence on the effect of bursts.
     pub verdict: String,
 }
 
-/// One metric in both replays.
+/// The values of one metric in both replays.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedMetric {
-    /// Name of the metric, with its unit if it has one: `per second`, `s`.
+    /// Name of the metric, with its unit if it has one, such as `per second` or `s`.
     pub figure: &'static str,
     /// Value of the metric with the log's bursts.
     pub as_logged: Option<f64>,
@@ -49,7 +49,7 @@ pub struct ComparedMetric {
     pub flattened: Option<f64>,
     /// `as_logged` divided by `flattened`.
     pub ratio: Option<f64>,
-    /// The ratio's 95 % confidence interval, if both values have one.
+    /// 95 % confidence interval of the ratio, if both values have one.
     pub ratio_ci95: Option<[f64; 2]>,
     /// The unit in which the metric is shown.
     #[serde(skip)]
@@ -144,7 +144,7 @@ impl Comparison {
         }
     }
 
-    /// A clause that says that fewer calls completed with bursts than at a constant rate; `None` otherwise.
+    /// Says that fewer calls completed per second with bursts than at a constant rate; `None` if this is not so.
     fn throughput(&self) -> Option<String> {
         let completed = self.figure("completed")?;
         let (first, second) = completed.as_logged.zip(completed.flattened)?;
@@ -231,7 +231,7 @@ fn failed(record: &Record) -> Option<f64> {
     (calls > 0.0).then(|| record.counts.errors() as f64 / calls)
 }
 
-/// The highest throughput of any interval.
+/// The highest throughput of any interval of the run.
 fn busiest(intervals: &[Interval]) -> Option<f64> {
     let rates = intervals.iter().filter(|interval| interval.length_s > 0.0);
     rates.map(|interval| interval.completed as f64 / interval.length_s).max_by(f64::total_cmp)
@@ -243,8 +243,8 @@ mod tests {
     use crate::load::fixture;
     use brimful_core::record::{Reason, ReasonCode};
 
-    /// A Record with this mean response time, half width of its confidence interval (both in seconds), and rate of
-    /// completed calls per second.
+    /// A Record with this mean response time and half width of its confidence interval, both in seconds, and this rate
+    /// of completed calls per second.
     fn record(mean_s: f64, half_s: f64, completed: f64) -> Record {
         let mut record = fixture::record();
         record.verdict = Verdict { failing: Some(false), error_share: Some(0.0), ..Verdict::from_reasons(vec![]) };

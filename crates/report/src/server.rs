@@ -1,7 +1,7 @@
 //! The monitor's metrics of a server as text: a summary of a few lines, or every metric with its name.
 //!
-//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a value is unknown.
-//! The list of the monitor's sources at the end of the text says why.
+//! The names are the keys of the `server` object (`schema/server.schema.json`). A dash means that a value is unknown;
+//! the list of the monitor's data sources at the end of the text says why.
 
 mod groups;
 mod layout;
@@ -22,7 +22,7 @@ use brimful_core::text::one_line;
 use groups::{connections, kernel, network, process};
 use layout::{facts, seconds};
 
-/// Describes the main metrics in sentences. Each line has a label, such as `CPU`.
+/// Describes the main metrics in a few lines, each with a label such as `CPU`.
 pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     let Server { kernel, process, network, connections, .. } = server;
     let mut lines = vec![("CPU", kernel.cpu.map_or("not known".to_owned(), |cpu| cpu_in_words(&cpu, &kernel.cores)))];
@@ -46,11 +46,11 @@ pub fn summary_lines(server: &Server) -> Vec<(&'static str, String)> {
     lines.extend(server.module.iter().flat_map(module::describe).map(|words| ("requests", words)));
     lines.extend(server.requests.iter().flat_map(sockets::describe).map(|words| ("sockets", words)));
     lines.extend(server.host_probe.map(|probe| ("host", describe_probe(&probe) + " when the watch began")));
-    // The text may contain names of programs, which may contain control characters. These are escaped.
+    // Escapes control characters, which may occur in names of programs.
     lines.into_iter().map(|(what, words)| (what, one_line(&words).into_owned())).collect()
 }
 
-/// Describes the speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
+/// Describes the measured speed of a host: `2,310 million operations/s, 25.3 million memory reads/s`.
 pub fn describe_probe(probe: &HostProbe) -> String {
     let HostProbe { arithmetic_mops, memory_mreads } = *probe;
     format!("{} million operations/s, {} million memory reads/s", number(arithmetic_mops), number(memory_mreads))
@@ -77,9 +77,9 @@ fn program_in_words(process: &Program) -> String {
     format!("{} {}{notes}", process.name, quantity::seconds(process.cpu_s))
 }
 
-/// Describes the kernel's own threads that used a notable part of a CPU, in the order of their CPU time.
+/// Describes the kernel threads that used a notable share of a CPU, in the order of their CPU time.
 fn kernel_threads_in_words(server: &Server) -> Option<String> {
-    /// Groups of threads that used a smaller share of a CPU than this are not mentioned.
+    /// Minimum share of a CPU that a group of kernel threads must use to be mentioned.
     const NOTABLE: f64 = 0.001;
     let mut groups: Vec<_> = server.kernel.kernel_threads.iter().flatten().collect();
     groups.retain(|(_, group)| group.cores >= NOTABLE);
@@ -102,7 +102,7 @@ fn network_in_words(network: &Network) -> Option<String> {
     Some(format!("{received}/s received, {sent}/s sent{again}"))
 }
 
-/// Formats every metric with its name, except the metrics of intervals. The text ends in a newline.
+/// Formats every metric with its name, except the metrics of single intervals. The text ends in a newline.
 pub fn text(server: &Server) -> String {
     let mut groups = kernel(&server.kernel);
     groups.extend(process(&server.process));
@@ -240,8 +240,8 @@ mod tests {
         let words: BTreeSet<&str> = text.split_ascii_whitespace().collect();
         let mut names = BTreeSet::new();
         keys(&serde_json::to_value(server()).unwrap(), &mut names);
-        // The report has no row with these names. Some are maps; their keys, such as a disk's name, are titles of
-        // columns or rows.
+        // The report has no rows with these names. Some are keys of maps, whose own keys, such as a disk's name, are
+        // titles.
         for name in ["cpus", "cores", "disks", "interfaces", "name", "port", "ports", "intervals"] {
             names.remove(name);
         }

@@ -1,15 +1,17 @@
 //! The text report of a survey, at most 100 columns wide.
 //!
-//! A level is one load at which the server was measured. The report shows the levels from which the model was
-//! calibrated, the held-out levels with their predictions and measurements, the levels beyond the server's capacity,
-//! and the conclusions. Below saturation, throughput equals the offered load, so throughput is shown only for levels
-//! where the two differ.
+//! A survey measures the server at several loads (levels). The report shows the levels from which the model was
+//! calibrated, the held-out levels (which test its predictions), the levels beyond the server's capacity, and the
+//! conclusions. Below saturation, throughput equals the offered load, so throughput is shown only for levels where the
+//! two differ.
 
 mod answer;
 mod conclusion;
 mod levels;
 
-use crate::format::{Column, error, figure, harmless, interval, labels, percent, rate, seconds, table, words, wrap};
+use crate::format::{
+    Column, error, figure, interval, labels, percent, rate, seconds, table, without_control_characters, words, wrap,
+};
 use crate::load::Detail;
 use answer::answer;
 use brimful_core::quantity;
@@ -18,13 +20,13 @@ use brimful_core::survey::{Demand, ProgramDemand, RateUnderObjective, Survey};
 use conclusion::conclusion;
 use levels::{calibration, held_out, past_saturation, what_if};
 
-/// Formats the survey as text that ends in a newline: only the main results, or everything, depending on `detail`.
+/// Formats the survey as text that ends in a newline. `detail` selects the main results or all results.
 pub fn text(survey: &Survey, detail: Detail) -> String {
     let text = match detail {
         Detail::Main => answer(survey),
         Detail::Full => full(survey),
     };
-    harmless(&text)
+    without_control_characters(&text)
 }
 
 fn full(survey: &Survey) -> String {
@@ -43,7 +45,7 @@ fn full(survey: &Survey) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// A table of the highest rate at which each objective is met, as predicted and as measured.
+/// A table of the highest rate at which each objective is met, predicted and measured.
 fn objectives(results: &[RateUnderObjective]) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("objective", 0),
@@ -91,7 +93,7 @@ fn demand(demand: &Demand) -> Vec<String> {
     ]
 }
 
-/// Describes the CPU time per call of each program; empty if there is only one program.
+/// Describes the CPU time per call of each of the server's programs; empty if there is only one.
 fn programs(programs: &[ProgramDemand]) -> String {
     const COLUMNS: [Column<'static>; 5] = [
         words("program", 0),
@@ -161,13 +163,13 @@ mod tests {
         text(survey, Detail::Full)
     }
 
-    /// Returns the level, changed to a closed level with this number of clients.
+    /// Changes a level of the survey to a closed load with this number of clients.
     fn closed(level: Level, clients: u64) -> Level {
         Level { clients: Some(clients), ..level }
     }
 
-    /// Returns the level with predictions. The predicted mean response time is `response`; the other predictions are
-    /// close to the measured values.
+    /// Adds predictions to a level of the survey. The predicted mean response time is `response`, and the other
+    /// predictions are close to the measured values.
     fn predicted(level: Level, response: f64) -> Level {
         let mean = level.response_time_s;
         let around = |of: f64| Some([0.9 * of, 1.1 * of]);
@@ -329,8 +331,8 @@ mod tests {
         let answer = text(&steady, Detail::Main);
         let line = "overload    447/s through a pool; 290/s (−35.1 %) if each waiting call opens a connection\n";
         assert!(answer.contains(line), "{answer}");
-        // The two runs with the pool now differ by 120/s, nearly as much as runs with and without the pool. So the loss
-        // may be noise, and the answer does not mention it.
+        // The two runs with the pool now differ by 120/s, nearly as much as runs with and without it. So the loss may
+        // be noise, and the report must not mention it.
         survey.overload = Some(measured(120.0));
         assert!(!text(&survey, Detail::Main).contains("overload"));
     }
@@ -358,7 +360,7 @@ mod tests {
         (survey.overload, survey.report) = (None, None);
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(full_text(&survey), STOPPED);
-        // If a reason of the verdict already contains the reason of the stop, the text does not repeat it.
+        // Expects that the reason of the stop is not repeated if a reason of the verdict contains it.
         let message = "The survey stopped at the level «mix at 20 %»: Ctrl-C was pressed.".to_owned();
         survey.verdict = Verdict::from_reasons(vec![Reason { code: ReasonCode::Incomplete, message }]);
         assert_eq!(full_text(&survey).matches("Ctrl-C").count(), 1, "{}", full_text(&survey));
@@ -401,7 +403,7 @@ mod tests {
         assert!(text.contains("saturation  predicted 500/s, measured 490/s ± 4.50/s, error +2.0 %\nclient "), "{text}");
     }
 
-    /// Removes the fields with these names at every depth of the JSON value.
+    /// Removes the fields with these names from a JSON value, at any depth.
     fn without(value: &mut serde_json::Value, names: &[&str]) {
         if let Some(fields) = value.as_object_mut() {
             fields.retain(|name, _| !names.contains(&name.as_str()));
@@ -453,7 +455,7 @@ mod tests {
         let survey: Survey = serde_json::from_str(include_str!("../../../web/example.survey.json")).unwrap();
         let text = full_text(&survey);
         assert!(text.lines().all(|line| line.chars().count() <= DEFAULT_WIDTH), "{text}");
-        // `web/test` expects the same text in the HTML page.
+        // The HTML page must contain the same text; `web/test` checks this.
         assert!(text.contains("\nintervals   38 of 42 hold"), "{text}");
         assert!(text.contains("9.20 ms  8.58 … 9.89 ms   8.92 ms ✓"), "{text}");
     }

@@ -1,4 +1,5 @@
-//! The text of a sweep: the server's throughput at each level of load, and how much it declines beyond the capacity.
+//! The text report of a sweep (runs at increasing loads, called levels): the throughput at each level, and its decline
+//! beyond the server's capacity.
 
 use crate::format::{Column, figure, narrow, percent, rate, seconds, words, wrap};
 use crate::load::server_share;
@@ -7,11 +8,11 @@ use brimful_core::quantity;
 use brimful_core::record::{Reason, Record, Summary};
 use brimful_core::sweep::{Sweep, SweepKind, SweepLevel};
 
-/// The throughput at the highest level is called a notable decline if it is below this share of the highest throughput
-/// of all levels.
+/// Maximum ratio of the throughput at the highest load to the highest throughput of any load at which the report
+/// mentions a decline.
 const NOTABLE_DECLINE: f64 = 0.95;
 
-/// Formats the sweep as text: the headline, a table with a row for each level, and notes on results that are not valid.
+/// Formats the sweep as text: the headline, a table with a row for each load, and notes on results that are not valid.
 pub fn text(sweep: &Sweep) -> String {
     let mut text = wrap(&sweep.headline, 0) + "\n";
     text += &table(sweep);
@@ -43,7 +44,7 @@ pub fn headline(kind: SweepKind, levels: &[SweepLevel]) -> String {
     format!("{most} It completes only {} {}: {less} less.", rate(Some(completed(last))), named(kind, last))
 }
 
-/// Describes the load of a level in words: `at 8,000/s offered`, `with 512 S-Clients`.
+/// Describes one load of a sweep in words: `at 8,000/s offered`, `with 512 S-Clients`.
 fn named(kind: SweepKind, level: &SweepLevel) -> String {
     match kind {
         SweepKind::Rate => format!("at {} offered", rate(Some(level.level))),
@@ -75,8 +76,8 @@ fn table(sweep: &Sweep) -> String {
     columns.extend(FIGURES);
     columns.push(words("", 1));
     let mut rows: Vec<Vec<String>> = sweep.levels.iter().map(|level| row(sweep.kind, level)).collect();
-    // A column without values is left out. For example, utilizations are unknown without a monitor, and short levels
-    // have no confidence interval.
+    // A column without values is left out: utilizations are unknown without a monitor, and short runs have no
+    // confidence intervals.
     let is_empty = |column: usize| rows.iter().all(|row| row[column] == "-");
     let left_out: Vec<usize> = (0..columns.len()).filter(|column| is_empty(*column)).collect();
     for column in left_out.into_iter().rev() {
@@ -109,7 +110,7 @@ fn row(kind: SweepKind, SweepLevel { level, record }: &SweepLevel) -> Vec<String
     ]
 }
 
-/// Notes on each reason why levels are not valid, with the message of the lowest such level, and a note if the sweep
+/// A note for each reason why results are not valid, with the message at the lowest such load, and a note if the sweep
 /// ended early.
 fn notes(sweep: &Sweep) -> Vec<String> {
     let mut by_code: Vec<(&Reason, &SweepLevel, u64)> = Vec::new();

@@ -1,5 +1,5 @@
-//! The addresses of a server that has several: the share of the calls that each address received and, in a full report,
-//! the results of each address.
+//! The part of a run's report about a server with several addresses: the share of the calls that each received and, in
+//! a full report, the results of each.
 
 use super::Detail;
 use super::layout::{fact, row, table, time_or_dash};
@@ -7,10 +7,10 @@ use super::percentile::{self, P50, P99};
 use brimful_core::quantity::{count, percent};
 use brimful_core::record::{AddressRecord, Record};
 
-/// Maximum number of addresses that a line names.
+/// Maximum number of addresses in one line.
 const MAX_NAMED: usize = 4;
 
-/// The lines about the addresses of a server; empty if it has only one.
+/// The lines about the server's addresses; empty if it has only one.
 pub(super) fn addresses(record: &Record, detail: Detail) -> Vec<String> {
     let addresses = &record.addresses;
     match detail {

@@ -1,11 +1,12 @@
-//! The text report of a calibration, which measures the maximum load that a client can generate.
+//! The text report of a calibration of the client, which measures the maximum load that it can generate.
 
 use super::layout::labelled;
 use crate::format::{figure, table, words, wrap};
 use brimful_core::quantity::{number, rate, signed_number};
 use brimful_core::record::{ClientCalibration, ClientLevel};
 
-/// Formats the maximum load that a client can generate, and how it was measured, as plain text that ends in a newline.
+/// Formats the maximum load that the client can generate, and how it was measured, as plain text that ends in a
+/// newline.
 pub fn client_limit(calibration: &ClientCalibration) -> String {
     let maximum = match calibration.max_rate {
         Some(max) if calibration.lower_bound => {

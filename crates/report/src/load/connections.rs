@@ -1,4 +1,4 @@
-//! The connections of a run (how they were established and secured), and its sessions.
+//! The part of a run's report about connections (how they were established and secured) and sessions.
 
 use super::Detail;
 use super::layout::{labelled, ratio, row, table, time};
@@ -11,7 +11,7 @@ use brimful_core::tls::NegotiatedTls;
 /// The lines about connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
 pub(super) fn connections(record: &Record) -> Vec<String> {
     let rates = &record.rates;
-    // The HTTP version is mentioned only if it is not 1.1, the default.
+    // HTTP/1.1 is the default and is not mentioned.
     let other = record.http.as_deref().filter(|http| *http != "1.1");
     let protocol = other.map(|http| labelled("Protocol", &format!("HTTP/{http}")));
     let rate = format!(
@@ -62,7 +62,8 @@ fn secured_by(spoken: &NegotiatedTls) -> String {
     known.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The numbers of sessions by outcome, and their mean sizes; in a full report, also the distributions of the sizes.
+/// The numbers of sessions by outcome, and the mean numbers of their calls and connections. A full report also has the
+/// distributions of these numbers.
 pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
     let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",
@@ -106,7 +107,8 @@ pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String>
     lines
 }
 
-/// Distributions of session sizes, separately by outcome, because failed sessions are usually shorter.
+/// Distributions of the sizes of sessions. Those of failed sessions are separate, because failed sessions are usually
+/// shorter.
 fn distributions(sessions: &SessionFigures) -> Option<String> {
     let by_outcome = [
         ("completed", sessions.completed, [sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections]),

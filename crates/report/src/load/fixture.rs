@@ -7,7 +7,7 @@ use brimful_core::record::{
 use brimful_core::server::HostProbe;
 use std::collections::BTreeMap;
 
-/// Returns a summary of times with this mean, in microseconds.
+/// A summary of times with this mean, in microseconds; the other statistics are multiples of it.
 pub fn summary(mean: f64) -> Option<Summary> {
     Some(Summary {
         count: 26_701,
@@ -23,7 +23,7 @@ pub fn summary(mean: f64) -> Option<Summary> {
     })
 }
 
-/// Returns the Record of the run in Figure 1 of the httperf paper.
+/// The Record (result document) of the run in Figure 1 of the httperf paper.
 pub fn record() -> Record {
     let counts = Counts {
         scheduled: 27_000,

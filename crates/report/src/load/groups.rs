@@ -1,5 +1,5 @@
 //! The metrics of a full report, in httperf's groups (Mosberger & Jin 1998, Figure 1): totals, connections, requests,
-//! replies, resources and errors. The monitor's metrics of the server and a table of all times follow.
+//! replies, resources and errors. The monitor's metrics of the server follow, and a table of all times.
 
 use super::connections::connections;
 use super::layout::{labelled, ratio, row, table, time, time_or_dash};
@@ -14,9 +14,10 @@ use brimful_core::record::{Record, ReplyRate, Summary};
 use brimful_core::server::Server;
 use brimful_core::text::one_line;
 
-/// Returns one statistic, such as the mean, of a distribution of times.
+/// Selects a statistic of a distribution of times, such as the mean.
 type Figure = fn(&Summary) -> f64;
 
+/// The groups of metrics of a full report, each as lines of text.
 pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
     let mut groups = vec![total(record), connections(record), requests(record), replies(record), resources(record)];
     groups.push(errors(&record.counts));
@@ -27,7 +28,7 @@ pub(super) fn groups(record: &Record) -> Vec<Vec<String>> {
     groups
 }
 
-/// The server's software and the generator's machine, if they are known.
+/// The server's software and the load generator's machine, as far as known.
 fn origin(record: &Record) -> Vec<String> {
     let software = record.server_software.as_deref().map(|name| labelled("Server software", &one_line(name)));
     let machine = record.machine.as_ref().map(|client| labelled("Generated on", &machine(client)));
@@ -53,8 +54,8 @@ fn requests(record: &Record) -> Vec<String> {
     vec![labelled("Request rate", &rate), labelled("Request size", &size)]
 }
 
-/// Mean time from the first to the last byte of a response, in microseconds. At or below this value, a single read
-/// usually returned the whole response.
+/// Mean time from the first to the last byte of a response, in microseconds, below which one read usually returned the
+/// whole response.
 const SAME_READ_US: f64 = 0.1;
 
 fn replies(record: &Record) -> Vec<String> {
@@ -99,7 +100,7 @@ fn resources(record: &Record) -> Vec<String> {
     let generator = &record.generator;
     let share = |s: f64| percent(ratio(s, record.duration_s).unwrap_or(0.0));
     let spent = |mode: &str, s: f64| format!("{mode}{} ({}), ", seconds(s), share(s));
-    // CPU times are left out if they are unknown, instead of shown as zero.
+    // Unknown CPU times are left out, because zero would be wrong.
     let spent = match (generator.cpu_user_s, generator.cpu_system_s) {
         (Some(user), Some(system)) => spent("user ", user) + &spent("system ", system),
         _ => generator.cpu_s.map_or_else(String::new, |all| spent("", all)),
@@ -118,14 +119,14 @@ fn resources(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The maximum rate that this client can offer, if it was measured.
+/// Describes the maximum rate that this client can generate; `None` if it was not measured.
 pub(super) fn client_maximum(record: &Record) -> Option<String> {
     let lower_bound = record.calibration.as_ref().is_some_and(|calibration| calibration.lower_bound);
     let at_least = if lower_bound { "at least " } else { "" };
     record.generator.max_rate.map(|max| format!("{at_least}{}", rate(max)))
 }
 
-/// Number of errors by kind: the kinds that httperf reports, and any other kinds that occurred.
+/// Describes the errors by kind: all kinds that httperf lists, and any other kinds that occurred.
 fn errors(counts: &Counts) -> Vec<String> {
     let server = format!(
         "{} of {}: abandoned {}, refused {}, reset {}, timed out {}, malformed {}",
@@ -180,7 +181,7 @@ fn times(record: &Record) -> Vec<String> {
     lines
 }
 
-/// The explanation of the columns of times, below the table.
+/// The explanation below the table of times.
 const MEANINGS: &str = "Response: from when a call was due to its last byte; service: from its first byte sent to its \
                         last byte; first byte: from its first byte sent to the first of the answer; lateness: from \
                         when it was due until it began.";

@@ -3,25 +3,25 @@
 use crate::format;
 use brimful_core::quantity::seconds;
 
-/// Width of the column with the names of httperf's metrics.
+/// Width of the names of httperf's metrics to the left of their values, in characters.
 const NAMES: usize = 17;
 
-/// Formats a metric of httperf's groups. If the label is empty, the text continues the previous line.
+/// Formats a line of httperf's metrics: a name and its text. With an empty name, the text continues the previous line.
 pub fn labelled(label: &str, what: &str) -> String {
     format::labelled(label, what, NAMES).trim_end().to_owned()
 }
 
-/// Formats a main result with its label.
+/// Formats a line of the main results: a name and its text.
 pub fn fact(label: &str, what: &str) -> String {
     format::fact(label, what).trim_end().to_owned()
 }
 
-/// Makes the row of a table: first the cell `head`, then `cells`.
+/// Returns the cells of a table row: `head`, then `cells`.
 pub fn row(head: &str, cells: impl IntoIterator<Item = String>) -> Vec<String> {
     [head.to_owned()].into_iter().chain(cells).collect()
 }
 
-/// Formats a table. The first column is aligned left, the others right.
+/// Formats a table with these titles. The first column is aligned left, the others right.
 pub fn table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let column = |(i, head)| if i == 0 { format::words(head, 0) } else { format::figure(head, 2, None) };
     let columns: Vec<_> = heads.iter().copied().enumerate().map(column).collect();

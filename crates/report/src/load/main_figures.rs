@@ -1,4 +1,4 @@
-//! The main results of a run: rate, errors, times, the server's utilization, and the verdict.
+//! The main results of a run: rate, errors, response times, utilization of the server, and whether the run is valid.
 
 use super::groups::client_maximum;
 use super::layout::{fact, ratio};
@@ -12,12 +12,13 @@ use brimful_core::server::{Core, Server};
 use brimful_core::text::one_line;
 use brimful_core::workload::LoadKind;
 
-/// Maximum number of programs that the report names.
+/// Maximum number of the server's programs that the report names.
 const MAX_NAMED: usize = 3;
-/// If the duration of a run divided by its window exceeds this, the report mentions it: the last calls ended long after
-/// the load.
+/// Minimum ratio of a run's duration to the length of its schedule from which the report mentions that the last calls
+/// ended late.
 const LONG_DRAIN: f64 = 1.1;
 
+/// The lines of the main results.
 pub(super) fn main_figures(record: &Record) -> Vec<String> {
     let mut lines = vec![fact("Rate", &throughput(record)), fact("Errors", &errors(&record.counts))];
     let times = |summary: &Option<Summary>, from_where: &str| {
@@ -38,12 +39,12 @@ fn throughput(record: &Record) -> String {
     let kind = record.workload.as_ref().and_then(|workload| workload.load.as_ref()).map(|load| load.kind());
     let offered = match kind {
         None | Some(LoadKind::Open) => format!(" of {} offered", rate(record.rates.offered)),
-        // In a closed load, calls are offered at the rate of the responses, so the offered rate is left out.
+        // The clients of a closed load send calls at the rate of the responses, so an offered rate has no meaning.
         Some(LoadKind::Closed) => String::new(),
         Some(LoadKind::SClients) => format!(" of {} attempted", rate(record.rates.connect_attempts)),
     };
     let (calls, lasted) = (pluralize(record.counts.scheduled, "call"), seconds(record.duration_s));
-    // The rates are means over the window, but calls that began in the window may end long after its end.
+    // Rates are means over the length of the schedule, although the last calls may end long after it.
     let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
         true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
         false => format!("in {lasted}"),
@@ -94,7 +95,7 @@ fn redirects(redirects: &Redirects) -> String {
     format!("{calls} followed one{}{}{left}", times.unwrap_or_default(), failed.unwrap_or_default())
 }
 
-/// Share of the CPU time of the watched CPUs that the watched programs used.
+/// Share of the CPUs' time that the monitored programs of the server used; `None` if no programs were monitored.
 pub(crate) fn server_share(server: &Server) -> Option<f64> {
     let cores: f64 = server.process.iter().map(|program| program.cores).sum();
     let share = ratio(cores, server.kernel.cpus.len() as f64);
@@ -119,8 +120,8 @@ fn busy(server: &Server) -> String {
     if known.is_empty() { "how busy is not known".to_owned() } else { known.join("; ") }
 }
 
-/// The verdict: whether the run is valid, and whether the server failed. The first sentence of each reason says what
-/// happened; the other sentences say what to do.
+/// Says whether the run is valid and whether the server failed. For each reason, the first sentence says what happened,
+/// and the others what to do.
 fn verdict(record: &Record) -> Vec<String> {
     let Verdict { valid, failing, .. } = record.verdict;
     if valid {

@@ -1,4 +1,4 @@
-//! Suggests the next command, depending on the results of a run.
+//! Suggests the next command after a run, depending on its results.
 
 use brimful_core::quantity::three_digits;
 use brimful_core::record::{ReasonCode, Record};
@@ -48,7 +48,7 @@ fn load(record: &Record) -> Option<&Load> {
     record.workload.as_ref()?.load.as_ref()
 }
 
-/// The suggestion after a run that is not valid: a command that shows or removes the client's limit.
+/// The suggestion after a run that is not valid: a command that shows or raises the limit of the load generator.
 fn after_invalid(record: &Record, url: &str) -> String {
     use ReasonCode::{BeyondClientMax, Descriptors, GeneratorCpu, GeneratorLate, GeneratorStalled, Memory, Ports};
     let has = |codes: &[ReasonCode]| record.verdict.reasons.iter().any(|reason| codes.contains(&reason.code));
@@ -68,13 +68,13 @@ fn after_invalid(record: &Record, url: &str) -> String {
     }
 }
 
-/// Whether the server listens on a Unix socket. Surveys and calibrations need TCP.
+/// Whether the server listens on a Unix socket, which surveys and calibrations do not support.
 fn at_unix_socket(record: &Record) -> bool {
     record.target.starts_with("http+unix://") || record.target.starts_with("https+unix://")
 }
 
-/// Whether the server was at its limit: it did not keep up with an open load, its programs used nearly all CPU time, or
-/// the load was made by S-Clients, which overload a server.
+/// Whether the server was saturated: it did not keep up with an open load, its programs used nearly all CPU time, or
+/// the load was made by S-Clients (clients that abandon slow connection attempts), which overload a server.
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));
@@ -83,20 +83,20 @@ fn is_full(record: &Record) -> bool {
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
 
-/// The number of S-Clients if it was too small for the rate: many attempts were due while every S-Client still had an
-/// attempt in progress.
+/// The number of S-Clients if there were too few for the scheduled rate: many attempts were due while every S-Client
+/// still had an attempt under way.
 fn too_few_s_clients(record: &Record) -> Option<u64> {
     let Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } = load(record)? else { return None };
     let Load::Open { rate, .. } = **schedule else { return None };
     (!record.interrupted && record.rates.offered < KEEPS_UP * rate.0).then_some(*attempts)
 }
 
-/// The flag that doubles the load, such as `--rate 2000`. `None` if no flag scales this kind of load.
+/// The flag that doubles the load, such as `--rate 2000`; `None` if no flag scales this kind of load.
 fn more(record: &Record) -> Option<String> {
     scaled_load(record, 2.0)
 }
 
-/// The flag that halves the load, such as `--rate 500`. `None` if no flag scales this kind of load.
+/// The flag that halves the load, such as `--rate 500`; `None` if no flag scales this kind of load.
 fn less(record: &Record) -> Option<String> {
     scaled_load(record, 0.5)
 }
@@ -114,13 +114,13 @@ fn scaled_load(record: &Record, factor: f64) -> Option<String> {
     }
 }
 
-/// Formats a number for a flag: whole numbers from 100 on, below with three significant digits and without trailing
-/// zeros.
+/// Formats a number for a flag: as a whole number from 100 on, otherwise with up to three significant digits.
 fn flag(x: f64) -> String {
     if x >= 99.95 { format!("{x:.0}") } else { three_digits(x).trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
-/// The command that surveys the server. A server on another host is surveyed as a black box.
+/// The suggested `brimful survey` command. For a server on another host, it has `--black-box`, because the server's
+/// programs cannot be monitored.
 fn survey(record: &Record, url: &str) -> String {
     let host = record.target.split_once("://").map_or("", |(_, rest)| rest);
     let here = ["127.", "localhost", "[::1]"].iter().any(|loopback| host.starts_with(loopback));
@@ -144,7 +144,7 @@ mod tests {
     use brimful_core::workload::{Trace, Workload};
     use brimful_core::{Nanos, Rate};
 
-    /// The Record of a successful run.
+    /// The Record of a successful run of this load.
     fn run(load: Load) -> Record {
         let record = record();
         let mut workload = Workload::single_class("GET", "/");

@@ -1,4 +1,4 @@
-//! Warnings and notes about a run: calls failed, or the results include fewer or other calls than intended.
+//! Warnings and notes in the report of a run: about failed calls, and about calls that the results exclude or lack.
 
 use super::unwanted_answers::{self, WANTS_TLS};
 use crate::format::wrap;
@@ -10,7 +10,7 @@ use brimful_core::quantity::{count, percent, pluralize, seconds};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::text::one_line;
 
-/// The warnings and notes, each wrapped to the width of the report.
+/// All warnings and notes about a run, each wrapped to the width of the report.
 pub(super) fn notes(record: &Record) -> Vec<String> {
     let notes = unwanted_answers::note(record)
         .into_iter()
@@ -26,13 +26,13 @@ pub(super) fn notes(record: &Record) -> Vec<String> {
         .chain(ticks(record))
         .chain(shards(record))
         .map(|note| format!("note: {note}"));
-    // A note about unwanted answers already mentions the error responses, so that the warning would repeat it.
+    // Leaves out the warning about error responses if another note mentions them already.
     let error_answers = unwanted_answers::warning(record).filter(|_| unwanted_answers::note(record).is_none());
     let lines = failures(record).into_iter().chain(error_answers).chain(unexpected(record)).chain(notes);
     lines.map(|line| wrap(&line, 0).trim_end().to_owned()).collect()
 }
 
-/// A note that the server sends line breaks after bodies that the `Content-Length` does not count.
+/// A note that the server sends line breaks after bodies, beyond their `Content-Length`.
 fn empty_lines(record: &Record) -> Option<String> {
     let lines = Some(record.counts.empty_lines).filter(|lines| *lines > 0)?;
     Some(format!(
@@ -42,7 +42,7 @@ fn empty_lines(record: &Record) -> Option<String> {
     ))
 }
 
-/// A note that the server closed connections without processing calls, which HTTP/2 permits.
+/// A note that the server closed HTTP/2 connections and left calls unprocessed, which HTTP/2 permits.
 fn gone_away(record: &Record) -> Option<String> {
     let calls = Some(record.counts.gone_away).filter(|calls| *calls > 0)?;
     Some(format!(
@@ -53,7 +53,7 @@ fn gone_away(record: &Record) -> Option<String> {
     ))
 }
 
-/// A note that the server closed connections that calls were about to reuse.
+/// A note that the server closed idle connections when calls were about to reuse them.
 fn closed_on_reuse(record: &Record) -> Option<String> {
     let Counts { closed_on_reuse, retried_closed, .. } = record.counts;
     let calls = Some(closed_on_reuse).filter(|calls| *calls > 0)?;
@@ -83,8 +83,8 @@ fn retried(record: &Record) -> Vec<String> {
     reasons.into_iter().filter(|(times, _)| *times > 0).map(said).collect()
 }
 
-/// Notes on the HTTP/2 error codes that the server sent, with their texts. A GOAWAY without an error code and without a
-/// text is not an error.
+/// Notes on the HTTP/2 errors that the server sent, with their texts. A GOAWAY without an error code and a text is not
+/// an error.
 fn http2_errors(record: &Record) -> Vec<String> {
     let is_error =
         |error: &&Http2Error| error.frame == Http2Frame::RstStream || error.code != 0 || !error.text.is_empty();
@@ -108,7 +108,7 @@ fn ticks(record: &Record) -> Option<String> {
     Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
 }
 
-/// A note about the shards that the results include.
+/// A note on how many of the load's shards are part of the results.
 fn shards(record: &Record) -> Option<String> {
     let of = record.shards.first()?.of;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
@@ -128,7 +128,7 @@ fn shards(record: &Record) -> Option<String> {
     })
 }
 
-/// Describes the fleet: its number of hosts, and an upper bound of the time between the shards' starts.
+/// Describes a distributed run: its number of hosts, and an upper bound of the time between the starts of its shards.
 fn together(record: &Record) -> String {
     match ShardOrigin::start_skew(&record.shards) {
         Some((1, skew)) => format!(", on one host, and they began within {}", seconds(skew)),
@@ -142,14 +142,14 @@ fn together(record: &Record) -> String {
     }
 }
 
-/// Names a lost shard and the time of the loss. `None` if the shard was not lost.
+/// Names a shard that was lost during the run, and the time of its loss; `None` if the shard was not lost.
 fn lost(shard: &ShardOrigin) -> Option<String> {
     let at = shard.lost_at_s?;
     let host = if shard.host.is_empty() { String::new() } else { format!(" on {}", one_line(&shard.host)) };
     Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
 }
 
-/// A note on the classes with responses that they did not expect, and on their expectations.
+/// A note on classes with unexpected responses, and on the status, length or content that they expect.
 fn unexpected(record: &Record) -> Option<String> {
     let expected = |name: &str| {
         let class = record.workload.as_ref()?.classes.iter().find(|class| class.name == name)?;
@@ -162,7 +162,7 @@ fn unexpected(record: &Record) -> Option<String> {
         .then(|| format!("note: Unexpected are whole answers that are not what was expected ({what})."))
 }
 
-/// A warning that calls failed. It names the kinds of failures; if no call completed, it also says what to check.
+/// A warning that calls failed, with the kinds of failures. If no call completed, it also says what to check.
 fn failures(record: &Record) -> Option<String> {
     let counts = &record.counts;
     let Counts { scheduled, completed, .. } = *counts;
@@ -176,7 +176,7 @@ fn failures(record: &Record) -> Option<String> {
     Some(format!("WARNING: {errors} of {scheduled} calls failed ({}): {how}. {times}", percent(share)))
 }
 
-/// The kinds of failures that occurred, each with the number of failures.
+/// Lists the kinds of failures that occurred, each with its number of calls.
 pub(super) fn failure_kinds(counts: &Counts) -> String {
     let kinds = [
         ("abandoned", counts.abandoned),
@@ -189,12 +189,12 @@ pub(super) fn failure_kinds(counts: &Counts) -> String {
     kinds.map(|(kind, n)| format!("{kind} {}", count(n))).collect::<Vec<_>>().join(", ")
 }
 
-/// Number of reset connections, without those that are counted as `closed on reuse`.
+/// Number of calls whose connection was reset, other than those counted as `closed on reuse`.
 pub(super) fn other_resets(counts: &Counts) -> u64 {
     counts.reset.saturating_sub(counts.closed_on_reuse)
 }
 
-/// The kinds of failures that occurred, except those that every report lists.
+/// The kinds of failures that occurred, other than those that every report lists.
 pub(super) fn other_errors(counts: &Counts) -> Vec<(&'static str, u64)> {
     let kinds = [
         ("closed on reuse", counts.closed_on_reuse),
@@ -217,7 +217,7 @@ fn tls_failures(record: &Record) -> Vec<String> {
         .collect()
 }
 
-/// Advice on what to check if no call completed. It depends on whether calls failed to connect, to send, or to receive.
+/// Says what to check if no call completed, depending on whether calls failed to connect, to send or to receive.
 fn what_to_check(record: &Record) -> String {
     let counts = &record.counts;
     let target = &record.target;
@@ -271,7 +271,8 @@ fn warm_up(record: &Record) -> Option<String> {
     Some(format!("The server was warmed up by the same load for {length} first; no figure includes these calls."))
 }
 
-/// The warnings about failed calls and error responses, for callers that show neither the text report nor the Record.
+/// The warnings about failed calls and error responses, for output that contains neither the report nor the result
+/// document.
 pub fn warning(record: &Record) -> Option<String> {
     let warnings: Vec<String> = failures(record).into_iter().chain(unwanted_answers::warning(record)).collect();
     (!warnings.is_empty()).then(|| warnings.join("\n"))
@@ -285,7 +286,7 @@ mod tests {
     use brimful_core::record::ClassRecord;
     use brimful_core::workload::{Expect, Workload};
 
-    /// The notes with single spaces, so that the result does not depend on where lines are broken.
+    /// The notes with all white space replaced by single spaces, so that the test does not depend on line breaks.
     fn words(notes: &[String]) -> String {
         notes.join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
     }

@@ -1,4 +1,4 @@
-//! Percentiles in the text report of a run.
+//! Percentiles of times in the text report of a run.
 
 use super::layout::{time, time_or_dash};
 use brimful_core::percentile::MIN_SLOWER_CALLS;
@@ -6,13 +6,13 @@ pub use brimful_core::percentile::{P50, P90, P95, P99, P999, Percentile};
 use brimful_core::quantity::count;
 use brimful_core::record::Summary;
 
-/// Formats a percentile for a table cell; a dash if too few calls were slower than it to estimate it.
+/// Formats a percentile for a table; a dash if there are too few slower calls to estimate it.
 pub fn cell(percentile: Percentile, summary: Option<&Summary>) -> String {
     time_or_dash(summary.and_then(|summary| percentile.value(summary)))
 }
 
-/// Describes the median, the 95th and the 99th percentile. After few calls, the text leaves out the percentiles that
-/// these calls cannot show, and adds the mean or the maximum.
+/// Describes the median and the 95th and 99th percentiles of times. With few calls, leaves out the percentiles that
+/// cannot be estimated, and adds the mean or the maximum.
 pub fn describe(summary: &Summary) -> String {
     let main = [P50, P95, P99];
     let mut known: Vec<String> =
@@ -33,7 +33,7 @@ pub fn describe(summary: &Summary) -> String {
     format!("{}; {}", known.join(", "), unknown.join(", "))
 }
 
-/// A note that explains why percentiles are shown as a dash; `None` if all percentiles are shown.
+/// A note on why percentiles are shown as a dash; `None` if all are shown.
 pub fn note(summary: &Summary) -> Option<String> {
     P999.value(summary)
         .is_none()

@@ -1,5 +1,5 @@
-//! Times by status class. They are shown separately because the mean of all responses makes a server with fast errors
-//! look fast.
+//! Times by status class (2xx, 4xx and so on). They are separate because fast error responses lower the mean of all
+//! responses.
 
 use super::layout::{row, table, time_or_dash};
 use super::percentile::{self, P50, P95, P99};
@@ -7,8 +7,8 @@ use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::quantity::count;
 use brimful_core::record::{Record, StatusTimes};
 
-/// Describes the response times of each status class. `None` if all responses are errors (4xx, 5xx), or if the share of
-/// errors is less than [`NOTABLE_ERRORS`].
+/// Describes the response times of each status class. `None` if all responses are errors (4xx, 5xx), or if fewer than
+/// [`NOTABLE_ERRORS`] of them are.
 pub(super) fn describe(record: &Record) -> Option<String> {
     let status = &record.counts.status;
     let all = status.s1xx + status.s2xx + status.s3xx + status.s4xx + status.s5xx;
@@ -24,7 +24,7 @@ pub(super) fn describe(record: &Record) -> Option<String> {
     (said.len() > 1).then(|| said.join("; "))
 }
 
-/// A table of the times of each status class; no lines if all responses were 2xx.
+/// A table of the times of each status class; empty if all responses were 2xx.
 pub(super) fn rows(record: &Record) -> Vec<String> {
     if record.status_classes.keys().all(|name| name == "2xx") {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(super) fn rows(record: &Record) -> Vec<String> {
     vec![table(&["Status", "answers", "response", "p50", "p95", "p99", "max", "service"], &rows)]
 }
 
-/// The status classes in the order of their codes. 429 is a part of 4xx, and follows it.
+/// The status classes with responses, in the order of their codes. The code 429 is separate, after the other 4xx.
 fn classes(record: &Record) -> impl Iterator<Item = (&str, &StatusTimes)> {
     let names = ["1xx", "2xx", "3xx", "4xx", "429", "5xx"].into_iter();
     names.filter_map(|name| Some((name, record.status_classes.get(name)?)))

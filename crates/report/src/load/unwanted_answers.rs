@@ -1,4 +1,4 @@
-//! Notes about responses that are probably not what the user wants to measure: errors and redirects.
+//! Notes about responses that the user probably does not want to measure: errors and redirects.
 
 use crate::thresholds::{MAX_NAMED, NOTABLE_ERRORS};
 use brimful_core::StatusClass;
@@ -7,10 +7,10 @@ use brimful_core::quantity::{count, percent, pluralize};
 use brimful_core::record::Record;
 use brimful_core::text::one_line;
 
-/// The hint if the port speaks TLS but the URL is `http://`.
+/// The hint to use `https://` if the port speaks TLS.
 pub(super) const WANTS_TLS: &str = "The server speaks TLS on this port: write https:// in place of http://";
 
-/// A note for runs in which none or few of the responses have status 2xx.
+/// A note about a run in which few or no responses have status 2xx.
 pub(super) fn note(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
     let all = match completed {
@@ -58,10 +58,10 @@ pub(super) fn note(record: &Record) -> Option<String> {
     }
 }
 
-/// A note for runs with some responses 2xx, if most responses are 4xx or redirects.
+/// A note about a run with some 2xx responses, in which most responses are 4xx or redirects.
 fn mostly_no_pages(record: &Record) -> Option<String> {
     let Counts { completed, status, .. } = record.counts;
-    // A 304 response is not a redirect: it says that the page has not changed.
+    // A 304 response (not modified) is not a redirect.
     let redirects = status.s3xx - record.status_codes.get("304").copied().unwrap_or(0).min(status.s3xx);
     let most = |n: u64| 2 * n > completed;
     let of_all = |n: u64| format!("{} of {} responses were", count(n), count(completed));
@@ -75,7 +75,7 @@ fn mostly_no_pages(record: &Record) -> Option<String> {
     }
 }
 
-/// Says that most responses are 4xx, and what to check.
+/// Says that the server rejects most requests (4xx), and what to check.
 fn rejected(record: &Record) -> String {
     let advice = match only_code(record, StatusClass::S4xx).map_or("", String::as_str) {
         "404" => "Is the path right?",
@@ -86,22 +86,21 @@ fn rejected(record: &Record) -> String {
     format!("the server rejects the request, and that is what was measured. {advice}")
 }
 
-/// The status code of the responses of a class, if all have the same code; otherwise `None`. Here, 429 belongs to the
-/// class 4xx.
+/// The status code of all responses of a class if it is the same; otherwise `None`. Here, 429 belongs to 4xx.
 fn only_code(record: &Record, class: StatusClass) -> Option<&String> {
     let digit = class.name().get(..1)?;
     let mut codes = record.status_codes.keys().filter(|code| code.starts_with(digit));
     codes.next().filter(|_| codes.next().is_none())
 }
 
-/// Describes a status class; with the code if all its responses have the same code: `4xx`, or `4xx (404)`.
+/// Names a status class; with the status code if it is the same for all its responses: `4xx`, or `4xx (404)`.
 fn class_and_code(record: &Record, class: StatusClass) -> String {
     let code = only_code(record, class).map(|code| format!(" ({})", one_line(code)));
     class.name().to_owned() + &code.unwrap_or_default()
 }
 
-/// A warning about responses with status 5xx or 429 to calls whose class does not expect a particular status. The times
-/// of the run include these calls.
+/// A warning about responses with status 5xx or 429 to calls that do not expect a particular status. The run's times
+/// include these calls.
 pub(super) fn warning(record: &Record) -> Option<String> {
     let refused = record.verdict.error_answers;
     let share = record.counts.share_of_calls(refused).filter(|share| *share >= NOTABLE_ERRORS)?;

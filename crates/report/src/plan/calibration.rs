@@ -1,8 +1,9 @@
-//! The result of `brimful plan calibrate`: a model whose demands are estimated from Records.
+//! The result of `brimful plan calibrate`: a queueing model whose service demands are estimated from Records (result
+//! documents of runs).
 
-use super::outlook::headline;
+use super::shared_texts::headline;
 use super::{kind, requests};
-use crate::format::{fact, figure, harmless, number, percent, rate, seconds, table, words, wrap};
+use crate::format::{fact, figure, number, percent, rate, seconds, table, without_control_characters, words, wrap};
 use brimful_core::JsonSchema;
 use brimful_core::model::StationKind;
 use brimful_core::quantity::count;
@@ -33,8 +34,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Makes the document. `limits` are the stations' saturation rates in the calibrated model. A warning about a
-    /// single run names the run's Record.
+    /// Creates the document. `limits` are the stations' saturation rates in the calibrated model. A warning about a
+    /// single run gets the name of the run's Record.
     pub fn new(mut calibrated: Calibrated, limits: Vec<StationLimit>, records: Vec<String>) -> Calibration {
         calibrated.warnings.splice(0..0, calibrated.odd.iter().map(|odd| odd.warning(&records[odd.record])));
         let headline = headline(&limits, calibrated.saturation.ci95.map(|ci| [Some(ci.low), Some(ci.high)])) + ".";
@@ -54,7 +55,7 @@ pub fn text(calibration: &Calibration) -> String {
         records(calibration),
         notes(found),
     ];
-    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+    without_control_characters(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 fn demands(found: &Calibrated) -> String {
@@ -80,8 +81,8 @@ fn demands(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// A table of the CPU demands that the Server Module measured inside the server, compared with the demands that
-/// regression estimates. The model uses the measured demands.
+/// A table that compares the CPU demands measured inside the server with those estimated by regression. The model uses
+/// the measured demands.
 fn inside(found: &InsideDemands) -> String {
     let columns = [
         words("class", 0),
@@ -116,7 +117,7 @@ fn inside(found: &InsideDemands) -> String {
     table(&columns, &rows) + &wrap(&format!("{said}{without}"), 0)
 }
 
-/// Describes how a demand was determined.
+/// Describes how a service demand was determined.
 fn source(source: Source) -> &'static str {
     match source {
         Source::Direct => "inside the server",
@@ -156,7 +157,7 @@ fn stations(found: &Calibrated) -> String {
     table(&columns, &rows)
 }
 
-/// Compares the saturation rate of the model with estimates of this rate that do not depend on the model.
+/// Compares the model's saturation rate with estimates that do not depend on the model.
 fn knees(found: &Calibrated) -> String {
     let checks = &found.knee;
     let usl = match (&checks.usl, &checks.usl_absent) {
@@ -195,8 +196,8 @@ fn records(calibration: &Calibration) -> String {
     text
 }
 
-/// Explains why the model does not use the variability of service times that the Server Module measured. `None` if the
-/// model uses it, or if it was not measured.
+/// Explains why the model does not use the variability of service times that was measured inside the server. `None` if
+/// the model uses it, or if it was not measured.
 fn unused_variability(inside: &InsideDemands, basis: ScvBasis) -> Option<String> {
     let (scv, workers) = (inside.scv.filter(|_| basis != ScvBasis::Measured)?, inside.workers?);
     Some(format!(

@@ -1,8 +1,8 @@
-//! The result of `brimful plan forecast`: predicted arrivals, the date when they reach a limit, and the costs of
+//! The result of `brimful plan forecast`: predicted arrivals, the date when they reach a limit, and the costs of server
 //! configurations.
 
 use super::requests;
-use crate::format::{fact, figure, harmless, number, percent, rate, table, words, wrap};
+use crate::format::{fact, figure, number, percent, rate, table, without_control_characters, words, wrap};
 use brimful_core::JsonSchema;
 use brimful_forecast::cost::{CostRow, CostTable};
 use brimful_forecast::{Backtest, Crossing, Forecast, ForecastPoint, PeakBasis, Scale, Timestamp, TrendKind};
@@ -43,7 +43,7 @@ pub struct Limit {
 }
 
 impl Forecasted {
-    /// Makes the document of a forecast.
+    /// Creates the document of a forecast and writes its headline.
     pub fn new(forecast: Forecast, limit: Option<(Limit, Crossing)>, cost: Option<CostTable>) -> Forecasted {
         let arrivals = headline(&forecast, limit.as_ref());
         let headline = cost.as_ref().map_or(String::new(), |cost| answer(cost) + " ") + &arrivals;
@@ -108,11 +108,11 @@ pub fn text(forecasted: &Forecasted) -> String {
         forecasted.cost.as_ref().map_or_else(String::new, cost),
         notes(&forecasted.forecast),
     ];
-    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+    without_control_characters(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A table of the predicted peak rate in each period. All periods have the same length, at least one season: peaks of
-/// shorter periods would mainly show the season (day and night), not the trend.
+/// A table of predicted peak rates in periods of equal length. A period is at least one season (such as a day), because
+/// peaks of shorter periods would show the season rather than the trend.
 fn points(forecast: &Forecast) -> String {
     let columns = [
         words("peak from", 0),
@@ -229,8 +229,8 @@ fn notes(forecast: &Forecast) -> String {
     text
 }
 
-/// Compares the errors of the forecast method with those of the seasonal naive method (the forecast that repeats the
-/// last season). Empty if the forecast uses the seasonal naive method.
+/// Compares the errors of the forecast method with those of the seasonal naive method, which repeats the last season.
+/// Empty if the forecast uses the seasonal naive method itself.
 fn skill(forecast: &Forecast, backtest: &Backtest) -> String {
     match (forecast.trend, backtest.mase, backtest.naive_mase) {
         (TrendKind::SeasonalNaive, ..) | (_, None, _) | (_, _, None) => String::new(),
@@ -270,7 +270,7 @@ fn trend(forecast: &Forecast) -> String {
     format!("{growth}{kind}{scale}; {seasons}")
 }
 
-/// Formats the length of the time series' steps.
+/// Formats the length of a time series' steps, which is given in seconds.
 fn step(seconds: u32) -> String {
     match seconds {
         86_400 => "a day".to_owned(),
@@ -284,7 +284,7 @@ fn day(time: Timestamp) -> String {
     time.date()
 }
 
-/// Formats a time as its date. If steps are shorter than a day, the time of day is added.
+/// Formats a time as a date; with the time of day if the steps are shorter than a day.
 fn moment(time: Timestamp, step_s: u32) -> String {
     let text = time.to_string();
     match text.split_once('T') {

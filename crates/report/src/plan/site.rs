@@ -1,6 +1,6 @@
-//! The result of `brimful plan calibrate --log`: demands from access logs and measured utilizations.
+//! The result of `brimful plan calibrate --log`: service demands estimated from access logs and measured utilizations.
 
-use crate::format::{fact, figure, harmless, percent, seconds, shorten, table, words};
+use crate::format::{fact, figure, percent, seconds, shorten, table, without_control_characters, words};
 use brimful_core::JsonSchema;
 use brimful_core::model::Model;
 use brimful_core::quantity::{count, number, signed_percent};
@@ -136,7 +136,7 @@ pub fn text(site: &Site) -> String {
     for note in &site.notes {
         text += &fact("note", note);
     }
-    harmless(&text)
+    without_control_characters(&text)
 }
 
 fn demands(site: &Site) -> String {

@@ -1,9 +1,9 @@
 //! The result of `brimful plan solve`: a solved queueing network.
 
-use super::outlook::{limits, sensitivity, times, together};
+use super::shared_texts::{combined_class_caveats, limits, saturation_caveat, time_interval};
 use super::{interruptions, kind, offered, requests, with_half_width};
 use crate::format::{
-    Column, fact, figure, harmless, narrow, number, percent, rate, seconds, table, width, words, wrap,
+    Column, fact, figure, narrow, number, percent, rate, seconds, table, width, without_control_characters, words, wrap,
 };
 use brimful_core::JsonSchema;
 use brimful_core::model::{Model, Station, StationKind};
@@ -56,21 +56,21 @@ pub struct Percentiles {
 }
 
 impl Solved {
-    /// Makes the document of an analytic solution.
+    /// Creates the document of an analytic solution and writes its headline.
     pub fn new(
-        outlook: ModelResults,
+        results: ModelResults,
         percentiles: Vec<Percentiles>,
         bounds: Vec<AsymptoticBounds>,
         curve: Option<Curve>,
     ) -> Solved {
-        let ModelResults { model, solution, stations, intervals, .. } = outlook;
+        let ModelResults { model, solution, stations, intervals, .. } = results;
         Solved {
             schema: SCHEMA.to_owned(),
             headline: limits(&stations, intervals.as_ref()) + ".",
             caveats: solution
                 .iter()
-                .flat_map(|solution| solution.caveats.iter().cloned().chain(sensitivity(&model, solution)))
-                .chain(together(&model))
+                .flat_map(|solution| solution.caveats.iter().cloned().chain(saturation_caveat(&model, solution)))
+                .chain(combined_class_caveats(&model))
                 .collect(),
             solution,
             response_percentiles: percentiles,
@@ -83,7 +83,7 @@ impl Solved {
         }
     }
 
-    /// Makes the document of a model without an analytic solution; `why` is the reason.
+    /// Creates the document of a model that has no analytic solution; `why` is the reason.
     pub fn simulated(model: Model, why: String) -> Solved {
         Solved {
             schema: SCHEMA.to_owned(),
@@ -119,7 +119,7 @@ pub fn text(solved: &Solved) -> String {
         solution.map_or_else(String::new, |solution| residence(model, solution)),
         notes(solved),
     ];
-    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+    without_control_characters(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
 fn classes(solved: &Solved) -> String {
@@ -141,7 +141,7 @@ fn classes(solved: &Solved) -> String {
             let mut row = vec![class.name.clone(), offered(class)];
             if let Some(solution) = solution {
                 row.extend([rate(Some(solution.throughput[c])), seconds(Some(solution.response_time[c]))]);
-                row.extend(intervals.as_ref().map(|intervals| times(intervals.response_time[c])));
+                row.extend(intervals.as_ref().map(|intervals| time_interval(intervals.response_time[c])));
                 row.push(seconds(solved.response_percentiles.get(c).map(|p| p.p95)));
                 row.push(longest(model, solution, c));
             }
@@ -165,7 +165,7 @@ fn classes(solved: &Solved) -> String {
     narrow(columns, rows, &["most of it at", "90 %", "offered", "p95", "p95"])
 }
 
-/// Name of the station at which requests of the class spend most of their response time.
+/// Name of the station at which requests of a class spend most of their response time.
 fn longest(model: &Model, solution: &Solution, class: usize) -> String {
     let whole = solution.response_time[class];
     let at = model.stations.iter().zip(&solution.residence).max_by(|a, b| a.1[class].total_cmp(&b.1[class]));
@@ -198,7 +198,7 @@ fn stations(solved: &Solved) -> String {
             if let Some(simulation) = simulation {
                 row.push(busy(simulation.utilization[k].iter().map(|e| e.value).sum()));
                 row.push(number(Some(simulation.queue_length[k].iter().map(|e| e.value).sum())));
-                // The half width of the interval of a sum is at most the sum of the half widths.
+                // Adds the half widths of the classes, which gives an upper bound of the half width of their sum.
                 let half: Option<f64> = simulation.queue_length[k].iter().map(|e| e.ci95_half_width).sum();
                 row.push(number(half));
             }
@@ -208,8 +208,8 @@ fn stations(solved: &Solved) -> String {
     narrow(columns, rows, &["kind"])
 }
 
-/// A table of residence times by class and station. Empty if there is only one class or station, or if the table is too
-/// wide.
+/// A table of residence times by request class and station. Empty if there is only one class or station, or if the
+/// table is too wide.
 fn residence(model: &Model, solution: &Solution) -> String {
     let names: Vec<String> = model.classes.iter().map(|class| class.name.clone()).collect();
     let mut columns: Vec<Column<'_>> = vec![words("time at", 0)];

@@ -1,9 +1,14 @@
-//! The result of `brimful plan what-if`: a model before and after changes, and for ranges of changes.
+//! The result of `brimful plan what-if`: a model's results before and after changes, and as curves over ranges of a
+//! change.
 
-use super::outlook::{ends, limits, parenthesis, sensitivity, standing, times, together};
+use super::shared_texts::{
+    combined_class_caveats, interval_in_parentheses, interval_text, limits, objective_cells, saturation_caveat,
+    time_interval,
+};
 use super::{interruptions, offered, requests};
 use crate::format::{
-    Column, error, fact, figure, harmless, key, narrow, number, percent, rate, seconds, table, words, wrap,
+    Column, error, fact, figure, key, narrow, number, percent, rate, seconds, table, without_control_characters, words,
+    wrap,
 };
 use brimful_core::JsonSchema;
 use brimful_model::what_if::{Axis, Curve, CurvePoint, ModelResults, WhatIf};
@@ -12,9 +17,9 @@ use serde::Serialize;
 /// Identifier of the document's schema, and the value of [`Changed::schema`].
 pub const SCHEMA: &str = "brimful.what-if/1";
 
-/// Maximum number of points of a curve in the text.
+/// Maximum number of points of a curve that the text shows.
 const ROWS: usize = 21;
-/// Maximum number of classes whose curves are in the text.
+/// Maximum number of request classes whose curves the text shows.
 const MAX_CLASSES: usize = 5;
 
 /// A model before and after changes.
@@ -44,12 +49,19 @@ pub struct LoadCurves {
 }
 
 impl Changed {
-    /// Makes the document of a what-if analysis.
+    /// Creates the document of a what-if analysis and writes its headline.
     pub fn new(what_if: WhatIf, load_curves: Option<LoadCurves>) -> Changed {
         let now = what_if.after.as_ref().unwrap_or(&what_if.before);
-        let sensitive = now.solution.as_ref().and_then(|solution| sensitivity(&now.model, solution));
+        let sensitive = now.solution.as_ref().and_then(|solution| saturation_caveat(&now.model, solution));
         let solved = now.solution.iter().flat_map(|solution| solution.caveats.iter().cloned());
-        let caveats = now.unsolved.iter().cloned().chain(solved).chain(sensitive).chain(together(&now.model)).collect();
+        let caveats = now
+            .unsolved
+            .iter()
+            .cloned()
+            .chain(solved)
+            .chain(sensitive)
+            .chain(combined_class_caveats(&now.model))
+            .collect();
         Changed { schema: SCHEMA.to_owned(), headline: headline(&what_if), what_if, load_curves, caveats }
     }
 }
@@ -68,11 +80,12 @@ fn headline(what_if: &WhatIf) -> String {
     else {
         return limits(&after.stations, after.intervals.as_ref()) + "." + &keeps_up;
     };
-    let range = after.intervals.as_ref().map_or(String::new(), |intervals| parenthesis(intervals.saturation_rate));
+    let range =
+        after.intervals.as_ref().map_or(String::new(), |intervals| interval_in_parentheses(intervals.saturation_rate));
     let moved = error(Some(now.saturation_rate / was.saturation_rate - 1.0));
     let moved_by = what_if.effect.as_ref().map_or(String::new(), |effect| {
         let share = |x: Option<f64>| error(x.map(|x| x - 1.0));
-        let text = ends(effect.saturation_rate, share);
+        let text = interval_text(effect.saturation_rate, share);
         if text == "-" { String::new() } else { format!(" ({text})") }
     });
     let bottleneck = if was.station == now.station {
@@ -88,20 +101,21 @@ fn headline(what_if: &WhatIf) -> String {
     format!("With {change} it can take {then}{range} {before}: {bottleneck}.{keeps_up}")
 }
 
-/// Describes how the results change from the first to the last point of a curve.
+/// Describes how the results change between the first and the last point of a curve.
 fn along(before: &ModelResults, curve: &Curve) -> String {
     let today = limits(&before.stations, before.intervals.as_ref());
     let (Some(first), Some(last), [axis]) = (curve.points.first(), curve.points.last(), curve.axes.as_slice()) else {
         return format!("{today}; {} points along {} ranges.", curve.points.len(), curve.axes.len());
     };
-    let whole = format!("{} from {} to {}", axis.subject, place(axis, first.x[0]), place(axis, last.x[0]));
+    let whole =
+        format!("{} from {} to {}", axis.subject, axis_position(axis, first.x[0]), axis_position(axis, last.x[0]));
     let kept = curve.points.iter().take_while(|point| point.steady.is_some()).last();
     let full = curve.points.iter().find(|point| point.steady.is_none());
     match (kept, full) {
         (Some(kept), Some(full)) => format!(
             "{today}. Along {whole} it keeps up as far as {} and not at {}.",
-            place(axis, kept.x[0]),
-            place(axis, full.x[0])
+            axis_position(axis, kept.x[0]),
+            axis_position(axis, full.x[0])
         ),
         (None, Some(_)) => format!("{today}. Along {whole} it does not keep up from the start."),
         (_, None) => {
@@ -124,10 +138,10 @@ pub fn text(changed: &Changed) -> String {
         objectives(&what_if.before, after),
         notes(changed),
     ];
-    harmless(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
+    without_control_characters(&parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n"))
 }
 
-/// A table of the response times of each class. A class that the changes add has no response time before them.
+/// A table of the response times of each request class. A class that the changes add has none before them.
 fn classes(before: &ModelResults, after: &ModelResults) -> String {
     let mut columns = vec![words("class", 0), words("offered", 2), figure("before", 2, Some("mean response time"))];
     let known = before.intervals.is_some() || after.intervals.is_some();
@@ -140,8 +154,8 @@ fn classes(before: &ModelResults, after: &ModelResults) -> String {
         let was = before.model.classes.iter().position(|other| other.name == class.name);
         let old = was.and_then(|c| before.solution.as_ref().map(|s| s.response_time[c]));
         let new = after.solution.as_ref().map(|s| s.response_time[c]);
-        let spread = |outlook: &ModelResults, c: Option<usize>| {
-            let found = outlook.intervals.as_ref().zip(c).map(|(i, c)| times(i.response_time[c]));
+        let spread = |results: &ModelResults, c: Option<usize>| {
+            let found = results.intervals.as_ref().zip(c).map(|(i, c)| time_interval(i.response_time[c]));
             if known { vec![found.unwrap_or("-".to_owned())] } else { Vec::new() }
         };
         let mut row = vec![class.name.clone(), offered(class), seconds(old)];
@@ -182,7 +196,7 @@ fn curve(curve: &Curve) -> String {
     columns[0].gap = 0;
     columns.extend([figure("saturates", 2, None), words("at", 2)]);
     let names = &curve.classes;
-    // The text has columns only for the first classes. The document contains all classes.
+    // Shows only the first classes; the JSON document contains all.
     let shown = names.len().min(MAX_CLASSES);
     for (c, name) in names.iter().take(shown).enumerate() {
         columns.push(figure(name, 2, (c == 0).then_some("mean response time")));
@@ -191,7 +205,7 @@ fn curve(curve: &Curve) -> String {
         columns.push(figure("all", 2, None));
     }
     let row = |point: &CurvePoint| {
-        let mut row: Vec<String> = curve.axes.iter().zip(&point.x).map(|(axis, x)| place(axis, *x)).collect();
+        let mut row: Vec<String> = curve.axes.iter().zip(&point.x).map(|(axis, x)| axis_position(axis, *x)).collect();
         row.extend([rate(Some(point.saturation_rate).filter(|r| r.is_finite())), point.bottleneck.clone()]);
         let steady = point.steady.as_ref();
         row.extend((0..shown).map(|c| steady.map_or("full".to_owned(), |s| seconds(Some(s.response_time[c])))));
@@ -209,8 +223,8 @@ fn curve(curve: &Curve) -> String {
     text
 }
 
-/// Formats a coordinate on an axis, with the axis's unit.
-pub(super) fn place(axis: &Axis, x: f64) -> String {
+/// Formats a position on the axis of a curve, in the axis's unit.
+pub(super) fn axis_position(axis: &Axis, x: f64) -> String {
     match axis.unit.as_str() {
         "1/s" => rate(Some(x)),
         "s" => seconds(Some(x)),
@@ -231,11 +245,11 @@ fn objectives(before: &ModelResults, after: Option<&ModelResults>) -> String {
         columns.extend([figure("now", 2, Some("after")), words("met up to", 2)]);
     }
     let rows = before.headroom.iter().enumerate().map(|(i, headroom)| {
-        let known = |outlook: &ModelResults| outlook.intervals.as_ref().map(|intervals| intervals.headroom[i]);
+        let known = |results: &ModelResults| results.intervals.as_ref().map(|intervals| intervals.headroom[i]);
         let mut row = vec![headroom.slo.to_string()];
-        row.extend(standing(headroom, known(before)));
+        row.extend(objective_cells(headroom, known(before)));
         if let Some(after) = after {
-            row.extend(standing(&after.headroom[i], known(after)));
+            row.extend(objective_cells(&after.headroom[i], known(after)));
         }
         row
     });

@@ -1,4 +1,4 @@
-//! Requests and responses in a profile: status codes, methods, sizes, responses without a body, classes, URLs, robots.
+//! The part of a profile's report about requests and responses: status codes, methods, sizes, classes, URLs and robots.
 
 use super::{apart, foreign, foreign_words, said};
 use crate::format::{figure, interval, narrow, number as known, shorten, table, words};
@@ -6,12 +6,12 @@ use brimful_core::profile::{LogClass, PopularUrl, Profile, Sizes};
 use brimful_core::quantity::{bytes, count, number, percent, small_percent};
 use std::collections::BTreeMap;
 
-/// Maximum number of entries in a list of shares. The other entries are combined.
+/// Maximum number of entries in a list of shares. All further entries are combined.
 const MAX_COUNTS: usize = 8;
 /// Maximum number of URLs that the report lists.
 const MAX_URLS: usize = 10;
 
-/// Status codes, methods, sizes, and responses without a body.
+/// Describes status codes, methods, sizes, and responses without a body.
 pub(super) fn text(profile: &Profile) -> String {
     let all = profile.requests;
     let none = |status: &str| if status == "0" { "none".to_owned() } else { foreign(status, 20) };
@@ -125,7 +125,7 @@ pub(super) fn classes(profile: &Profile) -> String {
     table + &if by.is_empty() { String::new() } else { said("classes", &by) }
 }
 
-/// How requests are concentrated on few URLs, and a list of the most popular URLs.
+/// Describes how many of the requests go to the most popular URLs, and lists these URLs.
 pub(super) fn popularity(profile: &Profile) -> String {
     let popularity = &profile.popularity;
     let mut text = String::new();

@@ -1,4 +1,5 @@
-//! Arrivals in a profile: small charts by hour, by weekday and over time, and the arrival rates as CSV.
+//! The part of a profile's report about arrivals: small charts by hour, by weekday and over time, and the arrival rates
+//! as CSV.
 
 use super::{apart, foreign, lasting, pace, said};
 use crate::format::{NAMES, width, wrap};
@@ -7,14 +8,14 @@ use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::{count, percent};
 use brimful_forecast::Timestamp;
 
-/// Number of columns that remain free to the right of a chart.
+/// Number of free columns to the right of a chart.
 const MARGIN: usize = 8;
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
 const LEVELS: [char; 9] = ['·', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const DAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const HOURS: usize = 24;
 
-/// The charts of arrivals. A chart with too little data is left out.
+/// All charts of arrivals. A chart with too little data is left out.
 pub(super) fn text(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     apart([by_hour(profile) + &over_time(arrivals) + &seconds(profile), grid(arrivals) + &busy_hours(profile)])
@@ -41,7 +42,7 @@ fn seconds(profile: &Profile) -> String {
     said("by second", &sparkline(&shown)) + &wrap(&legend, NAMES)
 }
 
-/// Names the hours of the week in which arrivals are regularly high.
+/// Names the hours of the week in which arrival rates are regularly high.
 fn busy_hours(profile: &Profile) -> String {
     let Some(busy) = &profile.arrivals.busy_hours else { return String::new() };
     let what = format!(
@@ -81,8 +82,8 @@ fn over_time(arrivals: &Arrivals) -> String {
     said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
 }
 
-/// A chart of the mean rate by weekday (rows) and hour (columns). Empty unless the log has requests on at least two
-/// days of the week.
+/// A chart of the mean arrival rate by weekday (rows) and hour (columns). Empty if the log has requests on only one day
+/// of the week.
 fn grid(arrivals: &Arrivals) -> String {
     let rows = &arrivals.by_weekday_and_hour;
     let days_seen = arrivals.by_weekday.iter().filter(|n| **n > 0).count();
@@ -91,7 +92,7 @@ fn grid(arrivals: &Arrivals) -> String {
     }
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
-    // Each hour is two characters wide if the chart then fits the line, otherwise one.
+    // Each hour has two characters if the chart then fits the line, otherwise one.
     let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
@@ -106,13 +107,13 @@ fn grid(arrivals: &Arrivals) -> String {
     text + &wrap(&legend, NAMES)
 }
 
-/// Returns the shade of a value, repeated to a number of characters. The highest value has the darkest shade.
+/// Returns the shade for a value, repeated `characters` times. The highest value has the darkest shade.
 fn shade(x: f64, highest: f64, characters: usize) -> String {
     let shade = SHADES.get(level(x, highest, SHADES.len() - 1)).copied().unwrap_or(' ');
     shade.to_string().repeat(characters)
 }
 
-/// A line with one bar for each value. A dot stands for zero.
+/// Draws a bar chart in one line, one character per value. A dot stands for zero.
 pub(super) fn sparkline(figures: &[f64]) -> String {
     let highest = figures.iter().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let bar = |x: &f64| LEVELS.get(level(*x, highest, LEVELS.len() - 1)).copied().unwrap_or('?');
@@ -132,7 +133,7 @@ pub fn seconds_csv(profile: &Profile) -> Option<String> {
     Some("time,requests\n".to_owned() + &(0..).zip(&series.counts).map(row).collect::<String>())
 }
 
-/// The mean rates over time as CSV, for spreadsheets and for `brimful plan forecast --unit rates`.
+/// The mean arrival rates over time as CSV, for spreadsheets and for `brimful plan forecast --unit rates`.
 pub fn csv(profile: &Profile) -> String {
     let arrivals = &profile.arrivals;
     let from = arrivals.from.parse::<Timestamp>().ok();

@@ -1,18 +1,18 @@
-//! Burstiness, times and sessions in a profile.
+//! The part of a profile's report about burstiness, service times and sessions.
 
 use super::{apart, foreign, foreign_words, lasting, pace, said};
 use crate::format::{figure, interval, number as known, table, words};
 use brimful_core::profile::{Dispersion, Profile, Sessions, Times, UrlTimes};
 use brimful_core::quantity::{count, number, percent, seconds};
 
-/// Maximum number of indices of dispersion that the report lists.
+/// Maximum number of indices of dispersion (one per time scale) in the report.
 const MAX_EPOCHS: usize = 6;
-/// Maximum number of slow URLs that the report lists.
+/// Maximum number of slow URLs in the report.
 const MAX_SLOW_URLS: usize = 10;
 /// The percentiles in the tables of times.
 const PERCENTILES: [&str; 4] = ["50", "90", "95", "99"];
 
-/// Burstiness of arrivals in the peak window.
+/// Describes the burstiness of arrivals in the peak window.
 pub(super) fn bursts(profile: &Profile) -> String {
     let mut text = String::new();
     if let Some(burst) = profile.burstiness {
@@ -42,7 +42,8 @@ pub(super) fn bursts(profile: &Profile) -> String {
     text + &hurst.or_else(missing).map_or_else(String::new, |hurst| said("Hurst", &hurst))
 }
 
-/// Selects at most [`MAX_EPOCHS`] of the indices of dispersion, evenly spaced, including the first and the last.
+/// Selects at most [`MAX_EPOCHS`] of the indices of dispersion: the first, the last, and evenly spaced ones between
+/// them.
 fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     let last = all.len().saturating_sub(1);
     if all.len() <= MAX_EPOCHS {
@@ -51,7 +52,7 @@ fn spread(all: &[Dispersion]) -> Vec<&Dispersion> {
     (0..MAX_EPOCHS).filter_map(|i| all.get(i * last / (MAX_EPOCHS - 1))).collect()
 }
 
-/// A table of service times, and of the times between successive requests.
+/// A table of service times and of interarrival times.
 pub(super) fn times(profile: &Profile) -> String {
     let rows = [
         ("server", &profile.service_s),
@@ -71,7 +72,7 @@ pub(super) fn times_by_class(profile: &Profile) -> String {
     if rows.is_empty() { String::new() } else { distributions("server, by class", &rows) }
 }
 
-/// Names the hour with the longest service times, and lists the slowest URLs in a table.
+/// Names the hour with the longest service times, and has a table of the slowest URLs.
 pub(super) fn slowest(profile: &Profile) -> String {
     let percentile = |times: &Times, of: &str| times.percentiles.get(of).map_or("-".to_owned(), |x| seconds(*x));
     let hour = profile.slowest_hour.as_ref().map(|hour| {
@@ -107,7 +108,7 @@ pub(super) fn slowest(profile: &Profile) -> String {
     apart([hour.unwrap_or_default(), table])
 }
 
-/// Describes the sessions of clients.
+/// Describes the sessions of clients: their number, lengths and bursts.
 pub(super) fn sessions(profile: &Profile) -> String {
     let Some(sessions) = &profile.sessions else { return String::new() };
     let Sessions { gap_s, burst_gap_s, .. } = sessions;

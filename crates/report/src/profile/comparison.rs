@@ -1,4 +1,4 @@
-//! The comparison of two profiles: a table for people, and a document for scripts.
+//! The comparison of two traffic profiles: a table for people, and a document for scripts.
 
 use super::foreign;
 use crate::format::{error, fact, figure, narrow, number, percent, rate, seconds, words};
@@ -7,7 +7,7 @@ use brimful_core::profile::Profile;
 use brimful_core::quantity;
 use serde::Serialize;
 
-/// Maximum number of differing metrics that the verdict names.
+/// Maximum number of differing metrics that the result names.
 const MAX_NAMED: usize = 4;
 
 /// A profile and its comparison with an earlier profile.

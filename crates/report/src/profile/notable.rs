@@ -1,30 +1,29 @@
-//! Unusual metrics of a profile, which are named at the beginning of the report.
+//! Unusual metrics of a traffic profile, which the report mentions at its beginning.
 
 use crate::thresholds::NOTABLE_ERRORS;
 use brimful_core::profile::Profile;
 use brimful_core::quantity::{count, number, percent};
 
-/// Maximum number of unusual facts that the report names.
+/// Maximum number of unusual metrics that the report mentions.
 const MAX_FACTS: usize = 3;
-/// Minimum share of malformed lines that a profile mentions. From this share on, the profile's metrics lack many
-/// requests.
+/// Minimum share of malformed lines that the report mentions. From this share on, too many requests are missing in the
+/// profile's metrics.
 const NOTABLE_MALFORMED: f64 = 0.01;
-/// Minimum share of responses with a client error (4xx) that a profile mentions.
+/// Minimum share of responses with a client error (4xx) that the report mentions.
 const NOTABLE_CLIENT_ERRORS: f64 = 0.10;
-/// Minimum share of robots' requests that a profile mentions.
+/// Minimum share of requests from robots that the report mentions.
 const NOTABLE_ROBOTS: f64 = 0.10;
-/// Minimum index of dispersion that a profile mentions. The index of Poisson arrivals is 1. Above this value, a plan
-/// that assumes Poisson arrivals provides too little capacity.
+/// Minimum index of dispersion of arrivals that the report mentions. Poisson arrivals have an index of 1. Above this
+/// value, a plan that assumes Poisson arrivals provides too little capacity.
 const NOTABLE_DISPERSION: f64 = 1.5;
-/// Minimum Hurst parameter that a profile mentions. The parameter is 0.5 without long-range dependence; above this
-/// value, arrivals are long-range dependent.
+/// Minimum Hurst parameter of arrivals that the report mentions. A value of 0.5 means no long-range dependence.
 const NOTABLE_HURST: f64 = 0.6;
-/// A heavy-tailed distribution whose tail index is below this value has infinite variance.
+/// Tail index below which a heavy-tailed distribution has infinite variance.
 const FINITE_VARIANCE_TAIL: f64 = 2.0;
-/// Minimum share of requests to the ten most popular URLs that a profile mentions.
+/// Minimum share of requests to the ten most popular URLs that the report mentions.
 const NOTABLE_CONCENTRATION: f64 = 0.5;
 
-/// Names the first unusual facts, or says that nothing is unusual.
+/// Names the first unusual metrics, or says that there are none.
 pub(super) fn text(profile: &Profile) -> String {
     let facts = [
         unread(profile),
@@ -77,8 +76,8 @@ fn tail(profile: &Profile) -> Option<String> {
 }
 
 fn robots(profile: &Profile) -> Option<String> {
-    // The policy for robots is `keep`, `drop` or `only`. With `drop`, the profile's number of requests does not include
-    // the robots' requests. With `only`, the report does not show this share.
+    // With the policy `drop`, the profile's number of requests does not include those of robots. With `only`, it
+    // includes nothing else, so the share is left out.
     let all = match profile.robots.policy.as_str() {
         "keep" => profile.requests,
         _ => profile.requests.saturating_add(profile.robots.requests),

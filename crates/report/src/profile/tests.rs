@@ -1,5 +1,5 @@
-//! Tests the report of a profile in which all metrics are known, and of a profile with names that contain control
-//! characters.
+//! Tests the report of a profile in which all metrics are known, and that of a profile with control characters in
+//! names.
 
 use super::*;
 use crate::format::DEFAULT_WIDTH;
@@ -42,7 +42,7 @@ fn class(name: &str, range: &str, share_requests: f64, share_bytes: f64, mean_by
     }
 }
 
-/// Arrivals on two days, a Saturday and a Sunday.
+/// Arrivals on two days of the week, Saturday and Sunday.
 fn arrivals() -> Arrivals {
     let by_hour: Vec<u64> = (0..24).map(|hour| if (8..20).contains(&hour) { 100 * hour } else { 10 }).collect();
     let day = |scale: f64| -> Vec<f64> { by_hour.iter().map(|n| scale * *n as f64 / 3600.0).collect() };

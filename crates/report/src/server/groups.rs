@@ -1,4 +1,4 @@
-//! Tables of the server's metrics, for each group of metrics (kernel, processes, network, connections).
+//! Tables of the monitor's metrics of a server, by group: kernel, processes, network and connections.
 
 use super::layout::{UNKNOWN_MARK, bytes, count, facts, number, rows, seconds, share};
 use brimful_core::quantity;
@@ -8,7 +8,7 @@ use brimful_core::server::{
 use brimful_core::text::one_line;
 use std::collections::BTreeMap;
 
-/// Tables of the kernel's metrics: CPUs, memory, disks and others.
+/// Tables of the kernel's metrics, such as those of CPUs, memory and disks.
 pub fn kernel(kernel: &Kernel) -> Vec<String> {
     let Kernel { cores, interrupts, paging, memory, pressure, .. } = kernel;
     let (interrupts, paging, pressure) =
@@ -79,7 +79,7 @@ pub fn kernel(kernel: &Kernel) -> Vec<String> {
     .collect()
 }
 
-/// A table of the kernel's own threads that used CPU time, in the order of their CPU time.
+/// A table of the kernel threads that used CPU time, in the order of their CPU time.
 fn kernel_threads(kernel: &Kernel) -> Option<String> {
     let mut groups: Vec<_> = kernel.kernel_threads.iter().flatten().collect();
     groups.sort_by(|(_, a), (_, b)| b.cores.total_cmp(&a.cores));
@@ -112,13 +112,13 @@ fn disks(kernel: &Kernel) -> String {
     )
 }
 
-/// The last component of the path of the program's control group. The document contains the whole path.
+/// The last component of the path of a program's control group. The JSON document contains the whole path.
 fn quota_group(program: &Program) -> String {
     let group = program.quota.as_ref().and_then(|quota| quota.group.rsplit('/').find(|part| !part.is_empty()));
     one_line(group.unwrap_or("-")).into_owned()
 }
 
-/// A table of the watched programs' metrics; `None` if no programs were watched.
+/// A table of the metrics of the server's programs; `None` if none were monitored.
 pub fn process(programs: &[Program]) -> Option<String> {
     let names: Vec<&str> = programs.iter().map(|program| program.name.as_str()).collect();
     let row = |name, cell: fn(&Program) -> String| (name, programs.iter().map(cell).collect());
@@ -243,7 +243,7 @@ pub fn connections(connections: &Connections) -> Vec<String> {
     vec![listener, facts("connections", &names, State::ALL.into_iter().map(row).collect())]
 }
 
-/// Shows the first process ID and the number of the others.
+/// Formats a list of process IDs as the first one and the number of the others.
 fn pids(pids: &[u32]) -> String {
     match pids {
         [] => UNKNOWN_MARK.to_owned(),

@@ -1,4 +1,4 @@
-//! Formats the values and tables of the server's metrics.
+//! Formats values and tables of the server's metrics.
 
 use crate::format::{Column, figure, key, table, width, words};
 use brimful_core::quantity::{self, percent};
@@ -8,8 +8,8 @@ use brimful_core::text::one_line;
 /// The text that replaces an unknown value.
 pub const UNKNOWN_MARK: &str = "–";
 
-/// A table with a row for each field and a column for each name. If the columns do not fit the width, the table is
-/// split into blocks.
+/// Formats a table with a row for each field and a column for each name. A table that is too wide is split into
+/// several.
 pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> String {
     const CELL_WIDTH: usize = 14;
     let per_block = ((width() - 26) / (CELL_WIDTH + 1)).max(1);
@@ -33,7 +33,7 @@ pub fn facts(title: &str, names: &[&str], fields: Vec<(&str, Vec<String>)>) -> S
     text
 }
 
-/// A table with a column for each title. Columns that do not fit the width are in further blocks below.
+/// Formats a table with these column titles. A table that is too wide is split into several.
 pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     let padded: Vec<String> = titles.iter().map(|title| format!("{title:>6}")).collect();
     let first = format!("{:<13}", titles.first().copied().unwrap_or_default());
@@ -47,7 +47,7 @@ pub fn rows(titles: &[&str], rows: &[Vec<String>]) -> String {
     table(&columns, &rows.iter().map(indented).collect::<Vec<_>>())
 }
 
-/// A table of times, one row for each name. A row of dashes means that its times were not measured.
+/// Formats a table of times, one row for each name. A row of dashes means that the times were not measured.
 pub fn times<'n>(title: &str, named: impl IntoIterator<Item = (&'n str, Option<Elapsed>)>) -> String {
     let us = |us: f64| seconds(Some(us / 1e6));
     let row = |(name, times): (&str, Option<Elapsed>)| {

@@ -1,4 +1,4 @@
-//! The metrics of the Server Module (which runs inside web servers) as text: one line for each server, or every metric
+//! The metrics of the Server Module, which runs inside web servers, as text: one line for each server, or every metric
 //! with its name.
 
 use super::layout::{UNKNOWN_MARK, count, facts, number, rows, seconds, share, times};
@@ -33,14 +33,14 @@ pub fn describe(module: &Module) -> Vec<String> {
     module.servers.iter().enumerate().map(server_line).collect()
 }
 
-/// The name of the class with the most requests, and this class's processing time.
+/// The name of the class with the most requests, and the processing time of its requests.
 fn busiest<'m>(classes: &[&'m ModuleClass]) -> Option<(&'m str, Elapsed)> {
     let known =
         classes.iter().filter_map(|class| Some((class.requests, class.name.as_str(), class.phases_us.process?)));
     known.max_by_key(|(requests, ..)| *requests).map(|(_, name, process)| (name, process))
 }
 
-/// Mean CPU demand of a request over all classes, in microseconds.
+/// Mean CPU time per request over all classes, in microseconds.
 fn mean_demand(classes: &[&ModuleClass]) -> Option<f64> {
     let known = classes.iter().filter_map(|class| Some((class.requests as f64, class.demand_us?.mean)));
     weighted_mean(&known.collect::<Vec<_>>())
@@ -71,13 +71,13 @@ pub fn table(module: &Module) -> Option<String> {
     (!seen.is_empty()).then(|| rows(&titles, &seen))
 }
 
-/// Mean time of a phase over all requests of the class. It is zero for requests that do not have the phase.
+/// Mean time of a phase of processing over all requests of a class. Requests without the phase count as zero.
 pub fn per_request(phase: &Elapsed, class: &ModuleClass) -> f64 {
     phase.mean * phase.count as f64
         / class.phases_us.all().iter().flatten().map(|phase| phase.count).max().unwrap_or(1).max(1) as f64
 }
 
-/// Tables of all metrics with their names.
+/// Tables of all metrics of the Server Module with their names.
 pub fn text(module: &Module) -> Vec<String> {
     let mut blocks = vec![servers(&module.servers), counts(module)];
     blocks.extend(used(module).map(|class| phases(module, class)));
@@ -85,12 +85,12 @@ pub fn text(module: &Module) -> Vec<String> {
     blocks
 }
 
-/// The classes that had requests.
+/// The request classes that had requests.
 fn used(module: &Module) -> impl Iterator<Item = &ModuleClass> {
     module.classes.iter().filter(|class| class.requests > 0)
 }
 
-/// The name of a class. If there are several servers, the name of its server is added.
+/// The name of a request class, with the name of its server if there are several.
 pub fn label(module: &Module, class: &ModuleClass) -> String {
     let server = usize::try_from(class.server).ok().and_then(|index| module.servers.get(index));
     let label = match server.filter(|_| module.servers.len() > 1) {
@@ -187,11 +187,12 @@ fn cpu(module: &Module) -> Option<String> {
     (!classes.is_empty()).then(|| facts("CPU time of a request", &names, fields))
 }
 
+/// Tests, and metrics for the tests of other modules.
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// Metrics of a server with two classes: one has requests, the other has none.
+    /// Metrics of one server with two request classes, one of which has no requests.
     pub fn module() -> Module {
         let elapsed = |mean: f64| {
             Some(Elapsed { count: 1_000, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

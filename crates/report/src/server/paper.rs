@@ -1,16 +1,16 @@
-//! The monitor's metrics of a server, in tables with the rows of WebMonitor's results (Almeida, Almeida & Yates 1997,
+//! The monitor's metrics of a server, in tables like those of the WebMonitor paper (Almeida, Almeida & Yates 1997,
 //! Tables 4 to 8).
 //!
-//! A row per connection of the paper contains values per request here, because the paper's server had no persistent
-//! connections. In the paper, processing lasts until the client has received the response. Here, it is the sum of the
-//! phases process, upstream and send.
+//! Rows per connection in the paper are per request here, because the paper's server had no persistent connections. In
+//! the paper, processing lasts until the client has received the response. Here, it is the sum of the phases process,
+//! upstream and send.
 
 use super::layout::{UNKNOWN_MARK, rows};
 use super::module::label;
 use brimful_core::moments::weighted_mean;
 use brimful_core::server::{Elapsed, Module, ModuleClass, Program, Server};
 
-/// Formats the tables, one below the other.
+/// Formats all tables, one below the other.
 pub fn tables(server: &Server) -> String {
     let mut parts = Vec::new();
     match server.module.as_ref().filter(|module| module.classes.iter().any(|class| class.requests > 0)) {
@@ -25,14 +25,14 @@ pub fn tables(server: &Server) -> String {
     parts.join("\n")
 }
 
-/// Computes the value of a row from the requests of one class, or of all classes.
+/// Computes the value of a table row from the requests of one class or of all classes.
 type Figure = fn(&Requests<'_>) -> Option<f64>;
 
-/// The classes whose requests a column of a table is about.
+/// The request classes that a column of a table covers.
 struct Requests<'m> {
     module: &'m Module,
     classes: Vec<&'m ModuleClass>,
-    /// Whether `classes` contains all classes.
+    /// Whether these are all classes.
     all: bool,
 }
 
@@ -58,28 +58,27 @@ const ROWS: [(&str, Figure); 14] = [
 ];
 
 impl Requests<'_> {
-    /// The mean of a metric over all servers, weighted by their rates of requests. `None` unless `classes` contains all
-    /// classes, because servers do not measure it for each class.
+    /// The mean of a metric over all servers, weighted by their request rates. `None` for a single class, because
+    /// servers measure these metrics only for all classes together.
     fn server_mean(&self, figure: fn(&brimful_core::server::ModuleServer) -> Option<f64>) -> Option<f64> {
         let servers = &self.module.servers;
         let weighted = servers.iter().map(|server| Some((server.requests_per_s, figure(server)?)));
         weighted.collect::<Option<Vec<_>>>().filter(|_| self.all).and_then(|known| weighted_mean(&known))
     }
 
-    /// The mean of a metric over the classes in `classes`, weighted by their numbers of requests.
+    /// The mean of a metric over these classes, weighted by their numbers of requests.
     fn class_mean(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         let known: Vec<_> =
             self.classes.iter().filter_map(|class| Some((class.requests as f64, figure(class)?))).collect();
         weighted_mean(&known)
     }
 
-    /// Like [`Requests::class_mean`], converted to milliseconds from the microseconds that `figure` returns.
+    /// Like [`Requests::class_mean`], for a metric in microseconds. Returns milliseconds.
     fn cpu_ms(&self, figure: fn(&ModuleClass) -> Option<f64>) -> Option<f64> {
         self.class_mean(figure).map(|us| us / 1e3)
     }
 
-    /// The mean time that a request spends in all of `phases` together, in milliseconds. Requests without a phase spend
-    /// no time in it.
+    /// The mean time per request in all of `phases` together, in milliseconds. Requests without a phase count as zero.
     fn elapsed_ms(&self, phases: fn(&ModuleClass) -> [Option<Elapsed>; 3]) -> Option<f64> {
         let weighted_time = |class: &&ModuleClass| {
             let phases: Vec<Elapsed> = phases(class).into_iter().flatten().collect();
@@ -111,14 +110,14 @@ fn server_module(module: &Module) -> String {
            demand\n  is CPU time with what no phase explains.\n"
 }
 
-/// The mean number of processes during the run. Records of earlier versions do not contain this mean. Then the result
-/// is the number of processes at the end of the run.
+/// Mean number of processes during the run. Documents of earlier versions contain only the number at the end of the
+/// run.
 fn processes(program: &Program) -> f64 {
     program.mean.map_or(program.processes as f64, |mean| mean.processes)
 }
 
-/// The mean number of threads that are running or waiting for a CPU during the run. Records of earlier versions do not
-/// contain this mean. Then the result is the number of such threads at the end of the run.
+/// Mean number of threads that run or wait for a CPU. Documents of earlier versions contain only the number at the end
+/// of the run.
 fn running(program: &Program) -> Option<f64> {
     program.mean.map(|mean| mean.running).or(program.running.map(|threads| threads as f64))
 }
@@ -162,7 +161,7 @@ fn kernel_module(server: &Server) -> String {
         + &kernel_threads(server).unwrap_or_default()
 }
 
-/// A table of the kernel's own threads, like that of the programs in Table 7. CPU time per connection is known only if
+/// A table of the kernel threads, like the programs in Table 7 of the paper. CPU time per connection is known only if
 /// the Server Module counted the requests.
 fn kernel_threads(server: &Server) -> Option<String> {
     let kernel = &server.kernel;
@@ -191,12 +190,12 @@ fn network(server: &Server) -> String {
     "Kernel Module, network (Table 8 of the paper)\n".to_owned() + &trimmed(&rows(&["all interfaces", ""], &figures))
 }
 
-/// Removes spaces at the ends of lines, which empty cells of the last column leave.
+/// Removes the spaces at the ends of lines, which come from empty cells in the last column.
 fn trimmed(table: &str) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Formats a number with three significant digits, even if it is far below 1. CPU times in milliseconds often are.
+/// Formats a number with three significant digits even if it is far below 1, as CPU times in milliseconds often are.
 fn precise(x: Option<f64>) -> String {
     match x {
         None => UNKNOWN_MARK.to_owned(),
@@ -246,7 +245,7 @@ mod tests {
         }
     }
 
-    /// The cells of the row with this name.
+    /// The cells of the row with this name in a text of tables.
     fn row<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
         let line = text
             .lines()

@@ -1,12 +1,12 @@
-//! The metrics of requests that the monitor observed on the server's sockets: one line for each port, or every metric
-//! with its name.
+//! The metrics of requests observed on the server's sockets, as text: one line for each port, or every metric with its
+//! name.
 
 use super::layout::{UNKNOWN_MARK, facts, number, rows, seconds, share, times};
 use brimful_core::quantity::{self, bytes, percent, rate};
 use brimful_core::server::{Elapsed, SocketClass, SocketPort, SocketRequests};
 
-/// Minimum share of observed requests without a response that the report mentions. The monitor observes requests in
-/// short slices of time, and the responses of these requests came after the end of a slice.
+/// Minimum share of observed requests without a response that the report mentions. The monitor observes the sockets
+/// only during short periods, and responses to these requests came after the end of a period.
 const NOTABLE_OPEN: f64 = 0.01;
 
 /// Describes each port in one line, like `port 80: 4,288/s, wait 12.0 µs (p99 95.0 µs), service 657 µs (p99 1.20 ms),
@@ -89,16 +89,17 @@ fn ports(ports: &[SocketPort]) -> String {
     facts("requests at sockets", &names, fields)
 }
 
-/// The name of a size class. If there are several ports, the port is added.
+/// The name of a class of response sizes, with the port if there are several.
 fn label(requests: &SocketRequests, class: &SocketClass) -> String {
     if requests.ports.len() > 1 { format!("{} {}", class.port, class.name) } else { class.name.clone() }
 }
 
+/// Tests, and metrics for the tests of other modules.
 #[cfg(test)]
 pub mod tests {
     use super::*;
 
-    /// Metrics of a port whose responses all have the same size.
+    /// Metrics of one port whose responses all have the same size.
     pub fn requests() -> SocketRequests {
         let times = |mean: f64| {
             Some(Elapsed { count: 900, mean, stddev: mean, p50: 0.7 * mean, p90: 2.3 * mean, p99: 4.6 * mean })

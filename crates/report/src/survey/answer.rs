@@ -1,7 +1,7 @@
-//! The short answer of a survey, about ten lines: the headline, the predicted and measured rates, the bottleneck and
-//! the verdict.
+//! The short report of a survey, of about ten lines: the headline, the predicted and measured rates, the bottleneck,
+//! and whether the survey is valid.
 
-use super::conclusion::{by_policy, count_held, verdict};
+use super::conclusion::{count_correct_intervals, describe_overload, verdict};
 use crate::format::{Column, error, fact, figure, interval, percent, rate, table, words, wrap};
 use brimful_core::survey::{Comparison, Overload, RateUnderObjective, Survey, ThroughputByClients};
 
@@ -13,12 +13,13 @@ const COLUMNS: [Column<'static>; 5] = [
     figure("error", 2, None),
 ];
 
-/// Minimum loss of throughput without a connection pool that the answer mentions, as a share of the throughput with a
-/// pool. The loss must also exceed [`NOTABLE_LOSS_IN_DIFFERENCES`] times the difference between the two runs with a
-/// pool, which shows how much the results vary on this host.
+/// Minimum loss of throughput without a connection pool that the report mentions, as a share of the throughput with a
+/// pool. The loss must also exceed [`NOTABLE_LOSS_IN_DIFFERENCES`] times the difference between two runs with a pool,
+/// which shows how much results vary on this host.
 const NOTABLE_LOSS: f64 = 0.1;
 const NOTABLE_LOSS_IN_DIFFERENCES: f64 = 2.0;
 
+/// Formats the short report of a survey as text that ends in a newline.
 pub(super) fn answer(survey: &Survey) -> String {
     let mut rows: Vec<Vec<String>> = survey.objectives.iter().map(objective).collect();
     rows.push(comparison("capacity", &survey.saturation_rate));
@@ -27,9 +28,9 @@ pub(super) fn answer(survey: &Survey) -> String {
         text += &fact("limit", &limit);
     }
     if let Some(overload) = survey.overload.filter(is_loss_notable) {
-        text += &fact("overload", &by_policy(&overload));
+        text += &fact("overload", &describe_overload(&overload));
     }
-    let (held, all) = count_held(survey);
+    let (held, all) = count_correct_intervals(survey);
     if all > 0 {
         text += &fact("predictions", &format!("{held} of {all} within their 90 % interval"));
     }
@@ -40,8 +41,7 @@ pub(super) fn answer(survey: &Survey) -> String {
     text
 }
 
-/// The table row of an objective, like `p99<50ms`. If the rate was not measured precisely, an interval is shown
-/// instead.
+/// The table row of an objective such as `p99<50ms`. A rate that was not measured precisely is shown as an interval.
 fn objective(result: &RateUnderObjective) -> Vec<String> {
     let mut row = comparison(&result.objective.replacen('<', " < ", 1), &result.rate);
     if let (None, Some([low, high])) = (result.rate.measured, result.measured_interval90) {
@@ -60,7 +60,7 @@ fn comparison(name: &str, figures: &Comparison) -> Vec<String> {
     ]
 }
 
-/// The bottleneck, and how busy the CPUs were at the capacity.
+/// Names the bottleneck, and says how busy the CPUs were at the server's capacity.
 fn limit(survey: &Survey) -> Option<String> {
     let name = match survey.bottleneck.as_deref()? {
         "cpu" => "CPU",
@@ -80,8 +80,8 @@ fn is_loss_notable(overload: &Overload) -> bool {
     loss > (NOTABLE_LOSS * overload.pooled).max(NOTABLE_LOSS_IN_DIFFERENCES * overload.pooled_difference)
 }
 
-/// The suggested next command: a load at 90 % of the highest rate that was measured to meet the first objective. `None`
-/// without such a rate.
+/// Suggests the next command: a load at 90 % of the highest rate that was measured to meet the first objective. `None`
+/// if there is no such rate.
 fn next(survey: &Survey) -> Option<String> {
     let objective = survey.objectives.first()?;
     let rate = objective.rate.measured.filter(|_| survey.verdict.valid)?;

@@ -1,4 +1,4 @@
-//! The conclusions of a survey, one line each.
+//! The conclusions of a survey in its text report, one line each.
 
 use super::clients;
 use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
@@ -7,6 +7,7 @@ use brimful_core::survey::{
     Comparison, Connections, Law, Level, ModuleMeasurements, Overload, Role, ServerPauses, Stopped, Survey,
 };
 
+/// Formats all conclusions of a survey, one line each.
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
     text += &or_nothing("intervals", intervals(survey));
@@ -17,7 +18,7 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text += &or_nothing("host", host(&survey.speed_by_block));
     text += &or_nothing("connections", connections(survey));
     text += &or_nothing("pauses", survey.pauses.map(|pauses| pauses_of(&pauses)));
-    text += &or_nothing("overload", survey.overload.map(|overload| by_policy(&overload)));
+    text += &or_nothing("overload", survey.overload.map(|overload| describe_overload(&overload)));
     if survey.client_max_rate.is_some() {
         text += &fact("client", &format!("can offer {}", rate(survey.client_max_rate)));
     } else if survey.url.starts_with("https:") {
@@ -35,8 +36,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text
 }
 
-/// The verdict with its reasons, and the path of the report. If the survey stopped early, and the verdict's reasons do
-/// not say why, the text begins with the level at which it stopped and the reason.
+/// Says whether the survey is valid and why, and where its report is. If the survey stopped early for a reason that is
+/// not among these, begins with the level at which it stopped and the reason.
 pub(super) fn verdict(survey: &Survey) -> String {
     let mut text = String::new();
     let is_a_reason =
@@ -54,7 +55,7 @@ pub(super) fn verdict(survey: &Survey) -> String {
         text += &fact("hint:", &reason.message);
     }
     if let Some(report) = &survey.report {
-        // The path stays on one line, so that users can copy it.
+        // Keeps the path on one line, so that users can copy it.
         text += &format!("{:<NAMES$}{report}\n", "report");
     }
     text
@@ -81,11 +82,11 @@ fn saturation(survey: &Survey) -> String {
     if survey.has_valid_measurements() { said } else { format!("not determined; {said}") }
 }
 
-/// Says how many of the predicted intervals contain the measured value, for each metric and together. Levels that are
-/// not valid are excluded.
+/// Says how many of the predicted intervals contain the measured value, for each metric and in total. Excludes levels
+/// that are not valid.
 fn intervals(survey: &Survey) -> Option<String> {
     let kinds = held_by_kind(survey);
-    let (hold, all) = count_held(survey);
+    let (hold, all) = count_correct_intervals(survey);
     let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
     let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
     let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
@@ -94,7 +95,7 @@ fn intervals(survey: &Survey) -> Option<String> {
 }
 
 /// The number of predicted intervals that contain the measured value, and the number of all predicted intervals.
-pub(super) fn count_held(survey: &Survey) -> (usize, usize) {
+pub(super) fn count_correct_intervals(survey: &Survey) -> (usize, usize) {
     held_by_kind(survey).iter().fold((0, 0), |sum, (_, one)| (sum.0 + one.0, sum.1 + one.1))
 }
 
@@ -114,14 +115,13 @@ fn held_by_kind(survey: &Survey) -> [(&'static str, (usize, usize)); 5] {
     ]
 }
 
-/// The number of these intervals that contain the measured value, and the number of all intervals.
+/// The number of intervals that contain the measured value, and the number of all intervals.
 fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
     let held = comparisons.into_iter().filter_map(|comparison| comparison.is_within_interval());
     held.fold((0, 0), |(hold, all), holds| (hold + usize::from(holds), all + 1))
 }
 
-/// Describes how the cost of a call depends on the load, according to the law with the smallest error. The text also
-/// names the second-best law.
+/// Describes how the CPU time per call depends on the load, by the law that fits best and the second best.
 fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));
@@ -129,19 +129,19 @@ fn laws(laws: &[Law]) -> Option<String> {
     Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
 }
 
-/// Names the bottleneck, and the measurement that identified it.
+/// Names the bottleneck, and the measurement that identifies it.
 fn full(survey: &Survey) -> Option<String> {
     let name = survey.bottleneck.as_ref()?;
     Some(survey.bottleneck_evidence.as_ref().map_or(name.clone(), |evidence| format!("{name}: {evidence}")))
 }
 
-/// Describes how the loads used connections, and why; `None` for the default.
+/// Describes how the load's clients used connections, and why; `None` for the default.
 fn connections(survey: &Survey) -> Option<String> {
     (survey.connections != Connections::default()).then(|| survey.connections.to_string())
 }
 
 /// Compares the throughput of the overloaded server with and without a connection pool.
-pub(super) fn by_policy(overload: &Overload) -> String {
+pub(super) fn describe_overload(overload: &Overload) -> String {
     let Overload { pooled, unlimited, .. } = *overload;
     format!(
         "{} through a pool; {} ({}) if each waiting call opens a connection",
@@ -151,7 +151,7 @@ pub(super) fn by_policy(overload: &Overload) -> String {
     )
 }
 
-/// Describes how often the server paused, and for how long.
+/// Describes how often and how long the server paused.
 fn pauses_of(pauses: &ServerPauses) -> String {
     let ServerPauses { per_second, per_call, mean_s, longest_s, seen } = *pauses;
     let by_time = (per_second > 0.0).then(|| format!("{} a second", quantity::number(per_second)));
@@ -180,8 +180,8 @@ fn inflicted(survey: &Survey) -> Option<String> {
     ))
 }
 
-/// Says that the Server Module measured the classes' demands, from how many requests, and the variability of service
-/// times if it is known.
+/// Says that the classes' service demands were measured inside the server, and from how many requests; with the
+/// variability of service times if it is known.
 fn from_inside(inside: &ModuleMeasurements) -> String {
     let mut said = format!(
         "how the classes' demands differ was measured inside the server (Server Module), in {} requests",
@@ -200,7 +200,8 @@ fn from_inside(inside: &ModuleMeasurements) -> String {
     said
 }
 
-/// Describes how much the server's speed varied between blocks (groups of successive runs) of the calibration.
+/// Describes how much the server's speed varied between blocks (groups of successive runs) of the calibration, relative
+/// to its mean.
 fn host(speeds: &[f64]) -> Option<String> {
     let low = speeds.iter().copied().reduce(f64::min)?;
     let high = speeds.iter().copied().reduce(f64::max)?;

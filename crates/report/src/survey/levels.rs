@@ -1,11 +1,11 @@
-//! Tables of the levels of a survey (the loads at which the server was measured): load, predictions and measurements.
+//! Tables of a survey's levels (the loads at which it measured the server), with predictions and measurements.
 
 use super::clients;
 use crate::format::{Column, error, figure, interval, key, narrow, percent, rate, seconds, table, words};
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// A table of the levels from which the model was calibrated: first open levels, then closed levels, then levels of a
+/// A table of the levels from which the model was calibrated: first open loads, then closed loads, then loads of a
 /// single class.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
@@ -35,8 +35,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// Two tables of the levels that test the model. The first table has mean response times, the prediction errors, and
-/// the share of each error that is due to changes of the host's speed. The second table has the other metrics.
+/// Two tables of the levels that test the model's predictions. The first has mean response times, prediction errors,
+/// and the share of each error that is due to changes of the host's speed. The second has the other metrics.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
@@ -85,8 +85,8 @@ pub(super) fn held_out(survey: &Survey) -> String {
     response + "\n" + &narrow(REST.to_vec(), levels.iter().map(rest).collect(), &[])
 }
 
-/// The cells of a predicted metric: the prediction, its interval, the measured value, and a mark that says whether the
-/// interval contains the measured value.
+/// The cells of a predicted metric: the prediction, its interval, the measured value, and a mark for whether the
+/// interval contains it.
 fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String; 4] {
     let mark = match comparison.is_within_interval() {
         Some(true) => "✓",
@@ -130,8 +130,8 @@ pub(super) fn past_saturation(survey: &Survey) -> String {
     if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
 }
 
-/// A table of the predicted and measured effects of a change of the server: capacity, utilization, and the mean
-/// response time at half of the new capacity.
+/// A table of the effects of a change of the server, predicted and measured: on its capacity, on its utilization, and
+/// on the mean response time at half of the new capacity.
 pub(super) fn what_if(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("what if", 0),
@@ -165,8 +165,8 @@ fn unless_empty(columns: &[Column<'_>], rows: Vec<Vec<String>>) -> String {
     if rows.is_empty() { String::new() } else { table(columns, &rows) }
 }
 
-/// Whether the level requested the mix of all classes rather than a single class. Such a level is named `mix` or, if it
-/// is closed, after its number of clients.
+/// Whether the level's load consists of all classes rather than a single one. Such a level is named `mix` or, if its
+/// load is closed, after its number of clients.
 fn is_of_mix(level: &Level) -> bool {
     level.workload == "mix" || level.clients.is_some() && level.workload.ends_with(" at once")
 }
@@ -175,7 +175,7 @@ fn workload(level: &Level) -> String {
     level.workload.clone()
 }
 
-/// The offered rate of an open level, or the number of clients of a closed level.
+/// The offered rate of a level with an open load, or the number of clients of a closed load.
 fn load(level: &Level) -> String {
     match level.clients {
         Some(number) => clients(number),
@@ -183,7 +183,7 @@ fn load(level: &Level) -> String {
     }
 }
 
-/// The mark that follows the name of a level that is not valid.
+/// The mark after the name of a level that is not valid.
 fn doubt(level: &Level) -> &'static str {
     if level.verdict.valid { "" } else { " *" }
 }

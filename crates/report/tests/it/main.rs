@@ -1,5 +1,5 @@
-//! Tests that the JSON Schemas in `schema/` match the Rust types of the documents, and that no field of the example
-//! survey is lost when it is read and written again. `web/test` checks that the example matches its schema.
+//! Tests that the JSON Schemas in `schema/` match the Rust types of the documents, and that the example survey is
+//! unchanged after it was read and written again. `web/test` checks that the example matches its schema.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` rewrites the schemas. The module `promises` tests that changes only
 //! add fields and values.
@@ -62,7 +62,7 @@ fn the_example_survey_keeps_every_field() {
     assert_eq!(serde_json::to_value(survey).unwrap(), example);
 }
 
-/// Moves the definitions that several schemas share to a separate schema, and updates the references to them.
+/// Moves the definitions that several schemas share to one common schema, and updates the references to them.
 fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut by_name: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (name, definition) in schemas.iter().filter_map(|(_, schema)| schema.get("$defs")?.as_object()).flatten() {
@@ -72,7 +72,7 @@ fn move_shared_definitions(schemas: &mut [(&str, Schema)]) -> Schema {
     let mut shared: Map<String, Value> =
         by_name.into_iter().map(|(name, mut definitions)| (name, definitions.remove(0))).collect();
     loop {
-        // A definition stays in its schemas if it refers to a definition that is not shared.
+        // A definition is not moved if it refers to one that is not shared.
         let kept = shared.clone();
         shared.retain(|_, definition| references(definition).iter().all(|name| kept.contains_key(name)));
         if shared.len() == kept.len() {

@@ -2,10 +2,10 @@
 //! change, a field keeps its name and type, and a value of an enum keeps its spelling. New fields and values may be
 //! added.
 //!
-//! `tests/data/promised.json` contains the promised schemas without descriptions. The test compares the paths of all
-//! fields in the promised and the current schemas, such as `counts.completed`, so types may be renamed, shared or
-//! divided. A field of a document without a number (lines of logs, and documents that users write) can never change:
-//! add a field with a new name instead.
+//! `tests/data/promised.json` contains the schemas that must remain compatible, without descriptions. The test compares
+//! the paths of all fields, such as `counts.completed`, so types may be renamed, shared or divided. A field of a
+//! document without a number (lines of logs, and documents that users write) can never change: add a field with a new
+//! name instead.
 //!
 //! `BRIMFUL_BLESS=1 cargo test -p brimful-report` adds new fields to the file, and refuses to change or remove fields.
 
@@ -32,10 +32,10 @@ const NUMBERED: [&str; 13] = [
     testbed::SCHEMA,
     what_if::SCHEMA,
 ];
-/// The types of each field, by the field's path. The type `absent` means that the field may be missing. A value of an
-/// enum also has an entry: its path ends in `=` and the value, and its only type is `value`.
+/// The JSON types of each field, by the field's path. The type `absent` means that the field may be missing. A value of
+/// an enum also has an entry: its path ends in `=` and the value, and its only type is `value`.
 type Fields = BTreeMap<String, BTreeSet<String>>;
-/// Schemas, by file name, and their definitions, by reference: `record.schema.json#/$defs/Interval`.
+/// Schemas by file name, and their definitions by reference, such as `record.schema.json#/$defs/Interval`.
 type Schemas = BTreeMap<String, Value>;
 
 #[test]
@@ -80,7 +80,7 @@ fn a_change_that_breaks_readers_is_found() {
     assert_eq!(broken_by("brimful.b/1", json!({})).len(), 1, "the document is gone");
 }
 
-/// Returns a message for each promised field that the current documents do not have, or have with another type.
+/// Returns a message for each promised field that the current documents lack, or have with another type.
 fn broken(promised: &BTreeMap<String, Fields>, current: &BTreeMap<String, Fields>) -> Vec<String> {
     let mut broken = Vec::new();
     for (document, fields) in promised {
@@ -136,8 +136,8 @@ fn current() -> Schemas {
 fn remove_descriptions(part: &mut Value) {
     match part {
         Value::Object(object) => {
-            // `description` and the like may also be the name of a field. The value of a field is an object, so it is
-            // kept.
+            // Keeps objects, because only a field can be an object. `description` and the like may also be names of
+            // fields.
             object.retain(|key, value| {
                 value.is_object() || !["$schema", "description", "format", "title"].contains(&&**key)
             });
@@ -160,16 +160,16 @@ fn fields(schemas: &Schemas) -> BTreeMap<String, Fields> {
         .collect()
 }
 
-/// Collects the fields of a schema recursively.
+/// Collects the fields of a schema and of the definitions that it refers to.
 struct Walk<'a> {
     schemas: &'a Schemas,
     fields: Fields,
-    /// The definitions that are being visited. A definition that contains itself is visited only once.
+    /// The definitions that are being visited, so that a recursive definition is visited only once.
     open: Vec<String>,
 }
 
 impl Walk<'_> {
-    /// Visits the part of the schema in `file` that describes the value at `path`.
+    /// Collects the fields of a part of the schema in `file`. The part describes the value at `path`.
     fn visit(&mut self, part: &Value, file: &str, path: &str) {
         if let Some(reference) = part["$ref"].as_str() {
             self.follow(reference, file, path);
@@ -224,7 +224,7 @@ impl Walk<'_> {
     }
 }
 
-/// The schemas as JSON, with one line for each.
+/// Formats the schemas as JSON, one line for each schema.
 fn text(schemas: &Schemas) -> String {
     let lines: Vec<String> = schemas.iter().map(|(name, schema)| format!("{}: {schema}", json!(name))).collect();
     format!("{{\n{}\n}}\n", lines.join(",\n"))
