@@ -1,17 +1,18 @@
-//! Measures how much load this client can offer before it is itself the limit. The *maximum raw request rate* of the
-//! client is the largest load at which one generator has the same throughput as two generators that make half of the
-//! load each (Banga & Druschel 1997, §4.3).
+//! Measures how much load this client can generate before it is itself the limit. The *maximum raw request rate* of the
+//! client is the largest load at which one load generator has the same throughput as two that generate half of the load
+//! each (Banga & Druschel 1997, §4.3).
 //!
 //! - **A generator** is one run of the engine with the plan's threads, on the plan's CPUs. The second generator runs at
 //!   the same time in this process, on free CPUs. Without free CPUs, it shares the server's CPUs and slows the server
-//!   down, so the measured throughput of two generators is too low. In that case, the limit may show only in the
-//!   verdict of the single generator's run, and the Record says that CPUs were shared.
+//!   down, so the measured throughput of two generators is too low. In that case, only the run of the single generator
+//!   may show the limit, by being judged as limited by the client, and the Record (result document) says that CPUs were
+//!   shared.
 //! - **The load** is a Poisson process of calls, with the plan's use of connections. The plan's arrival process does
 //!   not matter, because the client's work depends only on the number of calls. A built-in server responds at once. Its
 //!   responses have the size of the measured server's responses and use the same protocol, including HTTP/2 and TLS
-//!   (with a key and certificate of its own). For S-Clients, the load consists of connection attempts to a listener
-//!   that does not accept connections: D/T attempts per second, for D attempts at a time and timeout T. Calls that
-//!   receive a response cost more CPU time than such attempts; the verdict of the run that follows the calibration
+//!   (with a key and certificate of its own). S-Clients (clients that abandon a connection attempt after a timeout)
+//!   instead attempt connections to a listener that does not accept any: D/T attempts per second, for D attempts at a
+//!   time and timeout T. Calls with a response cost more CPU time than such attempts; the check of the actual run
 //!   covers this cost.
 //! - **The runs** are short and come in pairs: a run of one generator and a run of two. The order within a pair
 //!   alternates, so that disturbances of the host affect both alike.
@@ -31,42 +32,41 @@ pub use search::START_RATE;
 use search::{ThroughputPair, search};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Duration of one run.
+/// Duration of one run of the calibration.
 const RUN_LENGTH: Nanos = Nanos::from_millis(120);
-/// Time needed to prepare one run.
+/// Time needed to prepare one run of the calibration.
 const SET_UP: Nanos = Nanos::from_millis(20);
-/// Number of loads that a search measures if other programs do not disturb it.
+/// Number of loads that a calibration measures if no other programs disturb it.
 const TYPICAL_LEVELS: u32 = 10;
-/// Number of connections per worker of the server that a run with keep-alive opens before its load begins. Otherwise,
-/// the many connection attempts at the start would distort the measured maximum.
+/// Number of connections per worker thread of the built-in server that a run opens before its load begins. Otherwise,
+/// the many connection attempts at the start would lower the measured maximum.
 const WARM_CONNECTIONS: u64 = 32;
-/// Connect timeout of the S-Clients in a calibration. The value is arbitrary: the client's work depends only on the
-/// rate of attempts.
+/// Timeout of the S-Clients' connection attempts in a calibration. Its value does not matter, because the client's work
+/// depends only on the rate of attempts.
 const ATTEMPT: Nanos = Nanos::from_millis(30);
-/// Minimum share of the run for which a late generator must have been busy. A late generator that was less busy was
-/// delayed by other programs on the host, so the run says nothing about the generator's maximum.
+/// Minimum share of a run for which a late generator must have been busy to count as the limit. A less busy generator
+/// was delayed by other programs, so the run says nothing about its maximum.
 const MIN_BUSY: f64 = 0.5;
-/// Number of calls from which the mean size of a server's responses is measured.
+/// Number of calls for measuring the mean size of a server's responses.
 const SAMPLE_CALLS: u64 = 20;
-/// Time limit for the sample calls, and for a handshake with the built-in server.
+/// Time limit of the calls for measuring response sizes, and of a TLS handshake with the built-in server.
 const SAMPLE_TIME: Nanos = Nanos::from_secs(1);
 
-/// Typical duration of a search that ends as soon as the client has offered `enough` calls per second. With `None`, the
-/// search ends only at the client's limit. A search takes longer if its results are not clear, but the number of pairs
-/// of runs is limited.
+/// Typical duration of a calibration that ends once the client has generated `enough` calls per second. With `None`, it
+/// ends only at the client's limit. If results are not clear, a calibration takes longer, up to a fixed number of runs.
 pub fn typical_duration(enough: Option<f64>) -> Nanos {
     let levels = enough.map_or(TYPICAL_LEVELS, |rate| search::levels_up_to(rate).min(TYPICAL_LEVELS));
     let pairs = u64::from(levels) * search::MIN_PAIRS as u64;
     Nanos(2 * pairs * (RUN_LENGTH.0 + SET_UP.0))
 }
 
-/// Measures the highest rate of calls that a client with the options `like` can offer if responses have `response`
-/// bytes. For S-Clients, it is the rate of connection attempts. `server_cpus` are the CPUs of the server that will be
-/// measured; with `None`, the built-in server uses the CPUs that the client leaves free. With `enough`, the search ends
-/// as soon as it has shown that the client can offer this rate; the result is then a lower bound.
+/// Measures the highest rate of calls that a client with the options `like` can generate if responses have `response`
+/// bytes. For S-Clients, this is the rate of connection attempts. `server_cpus` are the CPUs of the server that will be
+/// measured later; with `None`, the built-in server uses the CPUs that the client leaves free. With `enough`, the
+/// measurement ends once the client has generated this rate, and the result is a lower bound.
 ///
-/// Returns the Record of a run at the maximum, or of another run if there is no maximum. The Record contains the
-/// maximum and the calibration. If `stop` is set, the Record is marked as interrupted and contains the results so far.
+/// Returns the Record of the run at the maximum, or of another run if there is no maximum. It contains the maximum and
+/// all steps of the measurement. If `stop` is set, it is marked as interrupted and contains the results so far.
 ///
 /// # Errors
 /// [`RunError`] if a run cannot be started.
@@ -93,8 +93,8 @@ pub fn measure(
         Ok::<_, RunError>((!stop.load(Ordering::Relaxed)).then_some(pair))
     };
     let mut calibration = search(measure, enough.unwrap_or(f64::INFINITY), note)?;
-    // A listener that does not accept uses no CPU time, so the second generator can share its CPUs without being slowed
-    // down.
+    // A listener that does not accept connections uses no CPU time, so it does not matter if the second generator
+    // shares its CPUs.
     calibration.second_shares_cpus =
         generators.places.shared && !matches!(generators.responder, Responder::Full { .. });
     let best =
@@ -107,17 +107,17 @@ pub fn measure(
     Ok(record)
 }
 
-/// Measures the mean size of this server's responses with a few calls, one after another.
+/// Measures the mean size of a server's responses with a few successive calls. Returns zero if `stop` is set.
 ///
 /// # Errors
-/// [`RunError::NoCallCompleted`] if the server completes no call.
+/// [`RunError::NoCallCompleted`] if no call completes.
 pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunError> {
     let mut options = like.clone().with_load(Load::Closed { clients: 1, think: Nanos::ZERO });
     options.load.calls = SAMPLE_CALLS;
     options.load.window = SAMPLE_TIME;
-    // Calls without a schedule have no tick interval.
+    // Ticks apply only to calls with a schedule, which these calls do not have.
     options.load.tick = None;
-    // The workload's expectations of responses do not matter here: only the sizes of the responses are measured.
+    // Accepts any response, because only its size matters here.
     options.load.workload.classes.iter_mut().for_each(|class| class.expect = None);
     options.server.connections.warm_connections = 0;
     options.fleet = FleetOptions::default();
@@ -130,7 +130,7 @@ pub fn response_size(like: &RunOptions, stop: &AtomicBool) -> Result<Bytes, RunE
     }
 }
 
-/// Compares one generator with two against a server that is not the bottleneck.
+/// One generator and a second one, and a server for them that is not the bottleneck.
 struct Generators {
     responder: Responder,
     places: CpuPlacement,
@@ -169,8 +169,8 @@ impl Generators {
         Ok(Generators { responder, places, options })
     }
 
-    /// Runs one generator at `load`, and two generators at half of `load` each. The order of the two runs alternates
-    /// with `turn`. Also returns the Record of the single generator.
+    /// Measures a pair: one generator at `load`, and two generators at half of `load` each. The order alternates with
+    /// `turn`, the number of the pair. Also returns the Record of the single generator.
     fn pair(&self, load: f64, turn: u64, stop: &AtomicBool) -> Result<(ThroughputPair, Record), RunError> {
         let first_cpus = &self.options.generator.cpus;
         let whole = self.plan(load, 3 * turn, first_cpus)?;
@@ -188,8 +188,7 @@ impl Generators {
             !is_late || record.generator.busy >= MIN_BUSY
         };
         let limit_reason = record.verdict.reasons.iter().find(is_caused_by_load);
-        // Keep only the first clause of the verdict's reason, which says what happened. The other clauses describe the
-        // consequences for a user's run, and do not apply to a calibration.
+        // Keeps only the first clause of the reason, which says what happened. The others are advice for a user's run.
         let limit_reason = limit_reason.map(|reason| {
             reason.message.split(". ").flat_map(|part| part.split("; ")).next().unwrap_or_default().to_owned()
         });
@@ -198,7 +197,7 @@ impl Generators {
         Ok((ThroughputPair { one, two, limit_reason }, record))
     }
 
-    /// The plan of a generator on `cpus` that makes `load` calls or attempts per second.
+    /// The plan of a generator on these CPUs that makes `load` calls or connection attempts per second.
     fn plan(&self, load: f64, seed_offset: u64, cpus: &[usize]) -> Result<RunPlan, RunError> {
         let mut options = self.options.clone();
         options.load.seed = options.load.seed.wrapping_add(seed_offset);
@@ -212,24 +211,22 @@ impl Generators {
     }
 }
 
-/// The connection policy of the generators, derived from the connection policy `like` of the measured run.
+/// The connection policy of the generators, derived from `like`, that of the measured run.
 fn generator_connections(like: &ConnectionPolicy, places: &CpuPlacement) -> ConnectionPolicy {
     ConnectionPolicy {
         warm_connections: like.warm_connections.max(WARM_CONNECTIONS * places.workers as u64),
-        // `max_per_shard` protects the measured server. The built-in server needs no such limit, so the limit is raised
-        // to at least `WARM_CONNECTIONS`.
+        // The limit on connections protects the measured server. The built-in server needs none, so the limit is
+        // raised.
         max_per_shard: like.max_per_shard.map(|most| most.max(WARM_CONNECTIONS)),
-        // The response timeout is at most the run's length, so waiting for unanswered calls prolongs the run by at most
-        // its length.
+        // Limits the wait for unanswered calls after a run to the length of the run.
         response_timeout: RUN_LENGTH.min(like.response_timeout),
         connect_timeout: Some(RUN_LENGTH.min(like.connect_timeout.unwrap_or(RUN_LENGTH))),
         ..like.clone()
     }
 }
 
-/// The share of the scheduled calls that completed in these runs; for S-Clients, the share of the planned connection
-/// attempts that were made. The schedule is random, so the number of scheduled calls is counted, not computed from the
-/// rate.
+/// The share of the scheduled calls of these runs that completed. For S-Clients, the share of the planned connection
+/// attempts that were made. The scheduled calls are counted, because their number is random.
 fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     let mut delivered = 0.0;
     let mut offered = 0.0;
@@ -245,7 +242,7 @@ fn delivered_share(runs: &[(&RunPlan, &Record)]) -> f64 {
     if offered > 0.0 { delivered / offered } else { 0.0 }
 }
 
-/// Runs two generators at once.
+/// Runs two generators at the same time.
 fn run_both(one: &RunPlan, other: &RunPlan, stop: &AtomicBool) -> Result<(Record, Record), RunError> {
     std::thread::scope(|scope| {
         let other = scope.spawn(|| run_unprobed(other, &RunObserver::default(), stop));

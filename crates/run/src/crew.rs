@@ -1,5 +1,5 @@
-//! A crew is a separate program that generates loads for this process (the Python driver of a fleet). It runs the load
-//! generators, called shards, on this host or on other hosts, and returns the Record of each load.
+//! A crew is a separate program that generates loads for this process. It is the Python program that runs several load
+//! generators (shards) on this host or on other hosts, and it returns the merged Record (result document) of each load.
 //!
 //! This process writes each order (the description of a load) to the program's stdin as one line of JSON. The program
 //! writes each answer to its stdout as one line, and one more line when it is ready. A line `stop` ends the current
@@ -19,12 +19,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The line that ends the current load.
+/// The line that makes the program end the current load.
 const STOP: &str = "stop";
-/// Interval at which the stop flag is checked while this process waits for an answer.
+/// Interval at which this process checks whether to stop while it waits for an answer.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The program that runs the shards. Dropping this value stops the program.
+/// A program that runs load generators (shards) for this process. Dropping this value stops the program.
 #[derive(Debug)]
 pub struct Crew {
     shards: u64,
@@ -33,7 +33,7 @@ pub struct Crew {
     answers: Receiver<String>,
 }
 
-/// An order to the crew's program: the load to generate.
+/// An order to the program: the load to generate.
 #[derive(Serialize)]
 struct Order {
     /// The workload as a TOML document, including its load.
@@ -41,29 +41,29 @@ struct Order {
     seed: u64,
     /// Flags of `brimful load` for this load.
     flags: Vec<String>,
-    /// Whether to measure the maximum load that the shards can offer instead of generating this load.
+    /// Whether to measure the maximum load that the shards can generate, instead of generating this load.
     calibrate: bool,
 }
 
-/// The answer to an order.
+/// The program's answer to an order.
 #[derive(Deserialize)]
 struct Answer {
     record: Option<Record>,
     calibration: Option<ClientCalibration>,
-    /// The reason why there is no Record, and what to do.
+    /// The reason why the load has no Record, and what the user can do.
     error: Option<String>,
-    /// Whether the command line caused the error.
+    /// Whether an error in the command line is the reason.
     #[serde(default)]
     usage: bool,
 }
 
 impl Crew {
-    /// Starts the program `command`, which runs `shards` shards, and waits until the program is ready or `stop` is set.
+    /// Starts `command`, a program that runs `shards` load generators, and waits until it is ready or `stop` is set.
     ///
     /// # Errors
     /// [`RunError::Crew`] if the program cannot be started or reports an error.
     pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
-        // A process group of its own: otherwise, Ctrl-C would stop the program before it returns its results.
+        // The program gets its own process group. Otherwise, Ctrl-C would stop it before it returns its results.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
         let (sender, answers) = channel();
@@ -79,20 +79,20 @@ impl Crew {
         self.shards
     }
 
-    /// Measures the maximum load that the shards can offer together, for the kind of load that `like` describes. The
-    /// `curve` of the result is empty.
+    /// Measures the maximum load that the shards can generate together, for the kind of load in `like`. The `curve` of
+    /// the result is empty.
     ///
     /// # Errors
-    /// If a shard fails, or the program has ended.
+    /// [`RunError::Crew`] if a shard fails, or if the program has ended.
     pub fn client_limit(&mut self, like: &RunOptions, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
         self.send_order(&Order { calibrate: true, ..Order::from_options(like)? })?;
         self.wait_for_answer(stop)?.calibration.ok_or_else(|| fleet_error("did not report what it can offer"))
     }
 
-    /// Generates the load of a plan with the crew's shards, and monitors the server during the load.
+    /// Generates the load of a plan with the program's shards, and monitors the server during the load.
     ///
     /// # Errors
-    /// The errors of [`crate::run`]; also if the crew's program has ended.
+    /// The errors of [`crate::run`], and [`RunError::Crew`] if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let options = plan.options();
         let order = Order::from_options(options)?;
@@ -122,7 +122,7 @@ impl Crew {
             .map_err(|error| fleet_error(&format!("has ended ({error})")))
     }
 
-    /// Waits for the next answer. If `stop` is set, asks the program to end the load early and answer.
+    /// Waits for the program's next answer. If `stop` is set, requests that the program ends the load early.
     fn wait_for_answer(&mut self, stop: &AtomicBool) -> Result<Answer, RunError> {
         let mut stop_sent = false;
         let line = loop {
@@ -147,9 +147,9 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
-        // Closing the program's stdin ends the program and its shards.
+        // Closes the program's stdin, which makes the program and its shards exit.
         self.orders = None;
-        // `wait` fails only if the program has already been waited for.
+        // An error is not possible, because nothing else waits for the program.
         let _ = self.program.wait();
     }
 }
@@ -170,7 +170,7 @@ impl Order {
     }
 }
 
-/// Forwards the lines of `stdout` until `stdout` or the receiver is closed.
+/// Forwards the lines of `stdout` to the channel until either is closed.
 fn forward_lines(stdout: ChildStdout, answers: &Sender<String>) {
     let lines = BufReader::new(stdout).lines().map_while(Result::ok);
     lines.take_while(|line| answers.send(line.clone()).is_ok()).for_each(drop);
@@ -184,7 +184,7 @@ fn fleet_error(what: &str) -> RunError {
 mod tests {
     use super::*;
 
-    /// Starts a shell script as the crew.
+    /// Starts a shell script in place of the program that runs the shards.
     fn crew(script: &str) -> Result<Crew, RunError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -207,8 +207,8 @@ mod tests {
         let mut crew = crew(script).unwrap();
         let answer = crew.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
         assert_eq!(answer.to_string(), "stopped");
-        // The program ends at the end of its stdin, which dropping the crew closes. Otherwise, the test would hang
-        // here.
+        // The program ends at the end of its stdin. Expects that dropping the crew closes it; otherwise, the test
+        // hangs.
         drop(crew);
     }
 }

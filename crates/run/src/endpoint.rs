@@ -1,4 +1,4 @@
-//! Parses and resolves URLs, and checks that TLS works for `https://`.
+//! Parses URLs, resolves host names, and checks that TLS works for `https://`.
 
 mod name;
 mod reach;
@@ -28,32 +28,32 @@ pub struct Endpoint {
     pub address: Address,
     /// Further addresses of the host that accept connections.
     pub further_addresses: Vec<Address>,
-    /// The host names, which can be resolved again; `None` for a Unix socket.
+    /// The host names that resolve to the addresses, for later look-ups; `None` for a Unix socket.
     pub name: Option<ServerHosts>,
-    /// Value of the `Host` header.
+    /// Value of the `Host` header field.
     pub authority: String,
-    /// Path and query; at least `/`.
+    /// Path and query of requests; at least `/`.
     pub path: String,
     /// Whether connections use TLS.
     pub is_secure: bool,
 }
 
-/// Options that direct connections to addresses other than those of the URL's host.
+/// Options that replace the address to which a URL's connections go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConnectOverrides {
-    /// Connect to this Unix socket.
+    /// Unix socket to connect to instead.
     pub socket: Option<PathBuf>,
-    /// Rules that direct connections elsewhere. The first rule that matches the URL's host and port applies.
+    /// Rules for connecting to other hosts or ports. The first rule that matches the URL's host and port applies.
     pub connect_to: Vec<ConnectTo>,
-    /// Use only the first address that accepts a connection.
+    /// Whether to use only the first address that accepts a connection.
     pub first_address: bool,
 }
 
 impl Endpoint {
-    /// Parses and resolves `http://HOST[:PORT][/PATH]` or `https://…`; the default scheme is `http://`.
-    /// `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several addresses, all
-    /// addresses that accept a connection are used. If no address accepts within `timeout`, an address that does not
-    /// reply is used: a run may intentionally overload a server that has stopped accepting.
+    /// Parses the URL `http://HOST[:PORT][/PATH]` or `https://…` and resolves its host; the default scheme is
+    /// `http://`. `http+unix:PATH[:/PATH]` is a server at a Unix socket of this host. If the host has several
+    /// addresses, all that accept a connection are used. If none does within `timeout`, one that did not reply is used,
+    /// because a run may intentionally overload a server that has stopped accepting.
     ///
     /// # Errors
     /// [`RunError::BadUrl`], [`RunError::Unresolvable`], [`RunError::NothingListens`], [`RunError::NoSocket`], and
@@ -62,8 +62,8 @@ impl Endpoint {
         Endpoint::resolve_at(text, &ConnectOverrides::default(), timeout)
     }
 
-    /// Resolves a URL like [`Endpoint::resolve`], but connects to the addresses that `overrides` determines. The URL
-    /// still determines the name and the path of requests.
+    /// Resolves a URL like [`Endpoint::resolve`], but connects to the addresses that `overrides` determines. Requests
+    /// still have the URL's host name and path.
     ///
     /// # Errors
     /// The errors of [`Endpoint::resolve`].
@@ -109,12 +109,12 @@ impl Endpoint {
         Ok(Endpoint { url, address, further_addresses: addresses, name, authority, path, is_secure })
     }
 
-    /// The endpoint of a server with this host name and port, and the path `/`. If the host has several addresses, the
-    /// addresses that accept a connection are used, or the first address if none accepts. A single address is used
-    /// without a connection attempt.
+    /// The endpoint of the server with this host name and port, and the path `/`. If the host has several addresses,
+    /// those that accept a connection are used, or the first one if none does. A single address is used without a
+    /// connection attempt.
     ///
     /// # Errors
-    /// If the name cannot be resolved.
+    /// The error of the resolver if the name cannot be resolved.
     pub fn for_server(host: &str, port: u16, timeout: Nanos) -> io::Result<Endpoint> {
         let name = ServerHosts::of_host(host, port);
         let mut addresses = name.resolve(look_up)?;
@@ -144,7 +144,7 @@ impl Endpoint {
         [&self.address].into_iter().chain(&self.further_addresses)
     }
 
-    /// The destination of a run's connections. The name is resolved again when a connection fails.
+    /// The destination of a run's connections. It resolves the host name again after a failed connection attempt.
     pub fn destination(&self) -> Destination {
         let look_up = self.name.as_ref().and_then(ServerHosts::look_up_again);
         Destination::new(self.address.clone(), self.further_addresses.clone(), look_up)
@@ -155,14 +155,14 @@ impl Endpoint {
         self.address.tcp().map(|address| address.port())
     }
 
-    /// The host, without the port.
+    /// The host of the `Host` header field, without the port.
     pub fn host(&self) -> &str {
         let host = self.authority.rsplit_once(':').filter(|(_, port)| !port.ends_with(']'));
         host.map_or(self.authority.as_str(), |(host, _)| host)
     }
 
-    /// Makes one TLS handshake with each address, without a request, so that TLS errors are reported before the run.
-    /// Returns the negotiated TLS parameters, or `None` if no handshake was completed within `timeout`.
+    /// Makes one TLS handshake with each address, so that TLS errors are reported before the run. Returns the
+    /// negotiated TLS parameters, or `None` if no handshake was complete within `timeout`.
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
@@ -204,7 +204,7 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// Whether a TLS handshake with the server succeeds within `timeout`, or fails with an error that only a TLS
+    /// Whether the server speaks TLS: a handshake within `timeout` succeeds, or fails with an error that only a TLS
     /// server sends.
     pub(crate) fn speaks_tls(&self, timeout: Nanos) -> bool {
         let options = SecurityOptions { name: self.host().to_owned(), insecure: true, ..SecurityOptions::default() };
@@ -225,7 +225,7 @@ impl Endpoint {
     }
 }
 
-/// The address of a Unix socket. Checks first that the socket accepts a connection or that its accept queue is full.
+/// The address of a Unix socket. Returns an error unless the socket accepts a connection or its accept queue is full.
 fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
     let too_long = || RunError::BadUrl {
         url: url.to_owned(),
@@ -246,8 +246,8 @@ fn socket_address(url: &str, path: &Path) -> Result<Address, RunError> {
     }
 }
 
-/// Fails if the server accepts connections, but later than `timeout`. In that case, S-Clients would abandon every
-/// attempt (Banga & Druschel 1997, §4.2).
+/// Returns an error if the server accepts connections, but only after `timeout`. S-Clients with this timeout would
+/// abandon every attempt (Banga & Druschel 1997, §4.2).
 fn check_timeout(address: SocketAddr, timeout: Nanos) -> Result<(), RunError> {
     match slow_round_trip(address, timeout) {
         Some(connected_after) => Err(RunError::ConnectTimeoutTooShort { address, timeout, connected_after }),
@@ -284,11 +284,11 @@ mod tests {
     #[test]
     fn a_refused_port_and_an_unknown_host_are_different_errors() {
         let (_taken, refusing) = refusing();
-        // Far longer than the attempts take, even on a busy host.
+        // A timeout that no attempt reaches, even on a busy host.
         let timeout = Nanos::from_secs(600);
         let error = Endpoint::resolve(&refusing.to_string(), timeout).unwrap_err();
         assert!(matches!(error, RunError::NothingListens { .. }) && !error.is_usage(), "{error}");
-        // The first lookup fails; the second returns no addresses.
+        // The resolver fails in the first case, and returns no addresses in the second.
         for answer in [Err(ErrorKind::NotFound), Ok(Vec::new())] {
             let look_up = |host: &str, port: u16| {
                 assert_eq!((host, port), ("server.example", 8080));

@@ -24,7 +24,7 @@ pub enum RunError {
         /// The error of the resolver.
         source: std::io::Error,
     },
-    /// No server accepts connections at the address.
+    /// No server accepts connections at this address.
     #[error("nothing listens at {address}: start the server first; `ss -ltnx` shows what listens")]
     NothingListens {
         /// The address that was tried.
@@ -39,9 +39,9 @@ pub enum RunError {
     ConnectTimeoutTooShort {
         /// The address that was tried.
         address: SocketAddr,
-        /// The connect timeout.
+        /// The value of the connect timeout.
         timeout: Nanos,
-        /// Time that establishing a connection takes.
+        /// Time until a connection is established.
         connected_after: Nanos,
     },
     /// Connecting to the Unix socket fails.
@@ -67,7 +67,7 @@ pub enum RunError {
     /// The TLS options are wrong.
     #[error(transparent)]
     Security(#[from] brimful_engine::SecurityError),
-    /// None of the sample calls completes, so the size of the responses is unknown.
+    /// None of the calls that measure the response size completes.
     #[error("{url} completed no call, so the size of its responses is not known: check the server, or raise --timeout")]
     NoCallCompleted {
         /// The URL of the server.
@@ -76,36 +76,36 @@ pub enum RunError {
     /// The load is not valid, or an option does not fit the load.
     #[error("{0}")]
     BadLoad(String),
-    /// An error of the crew's program, which generates loads for this process.
+    /// An error of the separate program that generates loads for this process (the crew).
     #[error("{message}")]
     Crew {
-        /// The message: the cause, and what to do.
+        /// The cause, and what the user can do.
         message: String,
-        /// Whether the command line caused the error.
+        /// Whether an error in the command line is the cause.
         usage: bool,
     },
     /// An error in the workload document.
     #[error(transparent)]
     Workload(#[from] brimful_core::workload::WorkloadError),
-    /// An error in the mix.
+    /// An error in the workload's mix of request classes.
     #[error(transparent)]
     Mix(#[from] brimful_workload::MixError),
-    /// An error in the arrival process.
+    /// An error in the workload's arrival process.
     #[error(transparent)]
     Arrivals(#[from] brimful_workload::ArrivalsError),
     /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] brimful_engine::EngineError),
-    /// The results of the shards cannot be merged: a defect of brimful.
+    /// The results of the shards cannot be merged, which is a bug of brimful.
     #[error("the shards of this run do not fit together ({0}): report this, with the command line")]
     MergeMismatch(#[from] brimful_stats::MergeMismatch),
     /// An error of the monitor.
     #[error(transparent)]
     Monitor(#[from] brimful_monitor::MonitorError),
-    /// The listener for the calibration of S-Clients cannot be opened.
+    /// The listener for calibrating S-Clients cannot be opened.
     #[error("cannot listen on the loopback address: {0}; check that `ip address show lo` lists it, and `ulimit -n`")]
     Listen(std::io::Error),
-    /// The thread that judges the conditions for an early end cannot be started.
+    /// The thread that checks the conditions of `--stop-when` cannot be started.
     #[error("cannot start the thread of --stop-when: {0}; raise the limit of processes (`ulimit -u`)")]
     StopThread(std::io::Error),
     /// An error of the built-in server.
@@ -114,12 +114,12 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the error for a plan whose load is a log if no feed supplies the calls of this log.
+    /// Returns the error for a plan that replays a log without a function that reads the log.
     pub(crate) fn unread_log() -> RunError {
         RunError::BadLoad("a log's requests are made by `brimful replay`".to_owned())
     }
 
-    /// Whether the cause is the command line or a document, rather than the environment.
+    /// Whether the cause is the command line or a file of the user, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
             Arrivals, BadLoad, BadUrl, ConnectTimeoutTooShort, Crew, Engine, Handshake, Listen, MergeMismatch, Mix,

@@ -1,6 +1,6 @@
-//! The guardian is a second process, which undoes this process's changes to the server even if this process is killed.
+//! The guardian is a second process that undoes this process's changes to the server, even if this process is killed.
 //! It moves the server back to its original CPUs, removes its CPU quota, or stops a server that this process started.
-//! It runs the same program in a Unix session of its own, and waits for the end of its stdin, a pipe from this process.
+//! The guardian runs the same program in its own session, and waits for the end of its stdin, a pipe from this process.
 //! When this process ends for any reason, the kernel closes the pipe.
 
 use brimful_monitor::{FormerAffinity, FormerCgroups};
@@ -11,27 +11,27 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The hidden command that runs the guardian. It calls [`run_guardian`].
+/// Name of the hidden command that runs the guardian process by [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
-/// The line that the guardian writes when it is ready: from then on, it ignores signals.
+/// The line that the guardian process writes when it is ready. From then on, it ignores signals.
 const READY: &str = "ready";
 
-/// A change to the server that the guardian can undo.
+/// A change to the server that the guardian process can undo.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ServerChange {
     /// The server's threads were moved to other CPUs. The value contains their original CPUs.
     Cpus(FormerAffinity),
-    /// The server's processes were moved into a control group with a CPU quota. The value contains their original
-    /// control groups.
+    /// The server's processes were moved to a control group with a CPU quota. The value contains their original control
+    /// groups.
     Quota(FormerCgroups),
-    /// The server was started as a process group with this number.
+    /// The server was started in the process group with this number.
     Started(u32),
-    /// No change, or a change that was already undone.
+    /// There is no change to undo.
     None,
 }
 
-/// A running guardian process. Dropping this value closes the guardian's stdin, so that the guardian undoes the change,
-/// and then waits for the guardian to exit.
+/// The handle of a running guardian process. Dropping it makes the guardian undo the change and exit, and waits for
+/// this.
 #[derive(Debug)]
 pub struct Guardian {
     process: Child,
@@ -40,16 +40,16 @@ pub struct Guardian {
 }
 
 impl Guardian {
-    /// Starts the guardian process.
+    /// Starts the guardian process and waits until it is ready.
     ///
     /// # Errors
-    /// If the process cannot be started, or does not report that it is ready.
+    /// An I/O error if the process cannot be started, or does not report that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // `/proc/self/exe` is the program that is running now. The file at its path may since have been replaced by
-        // another version.
+        // `/proc/self/exe` is the running program. The file at its path may have been replaced by another version since
+        // then.
         let mut command = Command::new("/proc/self/exe");
-        // The guardian outlives this process. It must not inherit this process's output, because readers of that output
-        // wait until all copies are closed.
+        // The guardian must not inherit the output of this process, which it outlives: readers of that output wait
+        // until all copies are closed.
         command.arg(GUARDIAN_COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn()?;
         let stdin = process.stdin.take();
@@ -65,10 +65,10 @@ impl Guardian {
         }
     }
 
-    /// Sets the change that the guardian will undo. It replaces the previous change.
+    /// Sets the change that the guardian process will undo, instead of the previous one.
     ///
     /// # Errors
-    /// If the process has ended.
+    /// An I/O error if the process has ended.
     pub fn set_undo(&mut self, undo: &ServerChange) -> io::Result<()> {
         let stdin = self.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         stdin.write_all((serde_json::to_string(undo)? + "\n").as_bytes())
@@ -78,22 +78,23 @@ impl Guardian {
 impl Drop for Guardian {
     fn drop(&mut self) {
         self.stdin = None;
-        // Waiting fails only if the process was already waited for.
+        // An error is not possible, because nothing else waits for the process.
         let _ = self.process.wait();
     }
 }
 
-/// The main function of the guardian process, which already ignores signals: reads changes until the end of `input`,
-/// then undoes the last one.
+/// Runs the guardian process: reads changes until the end of `input`, then undoes the last one. The caller must make
+/// the process ignore signals before.
 ///
 /// # Errors
-/// If `input` cannot be read.
+/// An I/O error if `input` cannot be read.
 pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    // Writing fails only if the process that started the guardian has ended. Then it has not changed the server yet.
+    // An error means that the parent process has ended. It has not changed the server yet, so there is nothing to undo.
     let _ = writeln!(output, "{READY}").and_then(|()| output.flush());
     let mut undo = None;
     for line in input.split(b'\n') {
-        // Ignore an incomplete line: the process that writes it changes the server only after the whole line.
+        // Ignores an incomplete last line: the parent process changes the server only after it has written the whole
+        // line.
         undo = serde_json::from_slice::<ServerChange>(&line?).ok().or(undo);
     }
     match undo {
@@ -105,12 +106,12 @@ pub fn run_guardian(input: impl BufRead, mut output: impl Write) -> io::Result<(
     Ok(())
 }
 
-/// Ends all processes of a process group: sends SIGTERM, and later SIGKILL to processes that remain.
+/// Stops all processes of a process group by SIGTERM and, after 5 s, by SIGKILL.
 fn end_group(group: u32) {
     const END_LIMIT: Duration = Duration::from_secs(5);
     let Some(group) = Pid::from_raw(group as i32) else { return };
     let began = Instant::now();
-    // Sending a signal fails if all processes of the group have ended.
+    // An error means that all processes of the group have ended.
     let _ = kill_process_group(group, Signal::TERM);
     while began.elapsed() < END_LIMIT && test_kill_process_group(group).is_ok() {
         thread::sleep(Duration::from_millis(20));

@@ -1,8 +1,9 @@
-//! Runs one load: takes a [`RunPlan`], and returns one `Record`. [`run`] drives the engine while the monitor watches the
-//! server. [`client_limit`] measures how much load this client can offer before it is itself the limit.
+//! Runs one load. [`run`] takes a [`RunPlan`], drives the engine while the monitor watches the server, and returns one
+//! `Record` (the result document). [`client_limit`] measures how much load this client can generate before it is itself
+//! the limit.
 #![forbid(unsafe_code)]
 
-/// Measures how much load this client can offer before it is itself the limit.
+/// Measures how much load this client can generate before it is itself the limit.
 pub mod client_limit;
 mod crew;
 mod endpoint;

@@ -1,5 +1,5 @@
-//! Observations that a run can make in addition to its Record: the metrics of [`ConnectionDetail`], and the messages
-//! and times of each call ([`Exchange`]), which are passed to a [`CallHook`].
+//! Optional observations of a run, beyond its Record (result document): the connection metrics in [`ConnectionDetail`],
+//! and the messages and times of each call ([`Exchange`]), which are passed to a [`CallHook`].
 
 use crate::server_software::ServerSoftware;
 use crate::stop_when::StopConditions;
@@ -9,35 +9,34 @@ use brimful_stats::{Collector, ConnectionDetail, LiveProgress, ResultBackup};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// The observations to make in a run; by default none.
+/// The optional observations of a run; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct RunObserver {
-    /// How the results so far are used during the run.
+    /// How to use measurements before the end of the run.
     pub results_so_far: ResultsSoFar,
-    /// Whether to collect the metrics of connections and sessions that httperf reports.
+    /// Whether to collect the additional metrics of connections and sessions that httperf reports.
     pub detail: bool,
-    /// The function that receives every call when it has ended.
+    /// The function to call for each call that has ended.
     pub call_hook: Option<CallHook>,
     /// The conditions that end the run early.
     pub stop_when: Option<Arc<StopConditions>>,
 }
 
-/// How the measurements made so far are used while the run is in progress.
+/// How measurements are used before the end of the run.
 #[derive(Clone, Debug, Default)]
 pub enum ResultsSoFar {
-    /// The measurements are used only at the end of the run.
+    /// They are used only at the end of the run.
     #[default]
     Unused,
-    /// A progress display shows the measurements made so far.
+    /// A progress display shows them.
     Shown(Arc<LiveProgress>),
-    /// A copy of the measurements made so far is kept, in case this process is killed.
+    /// A copy is kept and written as the result if this process is killed.
     Kept(Arc<ResultBackup>),
 }
 
 type ShowExchange = dyn FnMut(&Exchange) + Send;
 
-/// Calls one function with every call of all shards that has ended. Memory use is bounded by the number of calls in
-/// flight.
+/// Calls one function for each ended call of all shards. Its memory use is bounded by the number of calls in flight.
 #[derive(Clone)]
 pub struct CallHook {
     show: Arc<Mutex<ShowExchange>>,
@@ -45,7 +44,7 @@ pub struct CallHook {
 }
 
 impl CallHook {
-    /// Makes a hook that calls `show` and keeps at most `max_bytes` of each request and of each response.
+    /// Creates a hook that calls `show` and keeps at most `max_bytes` of each request and of each response.
     pub fn new(max_bytes: usize, show: impl FnMut(&Exchange) + Send + 'static) -> CallHook {
         CallHook { show: Arc::new(Mutex::new(show)), max_bytes }
     }
@@ -57,19 +56,19 @@ impl fmt::Debug for CallHook {
     }
 }
 
-/// A call that has ended: the messages sent and received, and the times of its events. The time of an event that did
-/// not happen is `None`.
+/// A call that has ended: its request, its response, and the times of its events. The time of an event that did not
+/// happen is `None`.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// When the call was due.
     pub due: Nanos,
-    /// When the generator began to process the call.
+    /// When the generator began the call.
     pub begun: Option<Nanos>,
-    /// When a connection attempt was started for the call.
+    /// When a connection attempt for the call began; `None` if the call used an existing connection.
     pub connect_started: Option<Nanos>,
-    /// When the call's connection was established.
+    /// When the connection attempt for the call succeeded.
     pub established: Option<Nanos>,
-    /// When the TLS handshake of the call's connection was complete.
+    /// When the TLS handshake of the connection opened for the call was complete.
     pub secured: Option<Nanos>,
     /// When the first byte of the request was passed to the kernel.
     pub sent: Option<Nanos>,
@@ -79,7 +78,7 @@ pub struct Exchange {
     pub request: MessagePrefix,
     /// The beginning of the response.
     pub response: MessagePrefix,
-    /// The size of the response; `None` if it was not received whole.
+    /// The size of the response; `None` if it was not received completely.
     pub size: Option<ResponseSize>,
     /// How the call ended.
     pub outcome: Outcome,
@@ -88,7 +87,7 @@ pub struct Exchange {
 /// The first bytes of a request or response, and its length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MessagePrefix {
-    /// The first bytes: at most the number that was passed to [`CallHook::new`].
+    /// The first bytes, at most as many as the limit of [`CallHook::new`].
     pub bytes: Vec<u8>,
     /// Length of the whole message, in bytes.
     pub total_bytes: u64,
@@ -102,11 +101,10 @@ impl MessagePrefix {
     }
 }
 
-/// The observers of one shard. The first collects the metrics of the Record; the second makes the further observations
-/// that [`RunObserver`] requests.
+/// The two observers of a shard: one collects the metrics of the Record, and the other makes the optional observations.
 pub(crate) type Observers = (Collector, ShardObserver);
 
-/// Makes the observations that a [`RunObserver`] requests, for one shard.
+/// Makes the optional observations of a [`RunObserver`] in one shard.
 #[derive(Debug)]
 pub(crate) struct ShardObserver {
     detail: Option<ConnectionDetail>,
@@ -115,11 +113,11 @@ pub(crate) struct ShardObserver {
     software: ServerSoftware,
 }
 
-/// The observer's data about one call; `None` without a call hook.
+/// The data that [`ShardObserver`] keeps for a call; `None` without a call hook.
 #[derive(Debug, Default)]
 pub(crate) struct PerCall(Option<Box<CallInProgress>>);
 
-/// The [`Exchange`] of a call that has not ended.
+/// The [`Exchange`] of a call under way, as far as it is known.
 #[derive(Debug, Default)]
 struct CallInProgress {
     due: Nanos,
@@ -153,14 +151,14 @@ impl CallInProgress {
 }
 
 impl Exchange {
-    /// The call's specification.
+    /// The specification of the call.
     pub fn call(&self) -> CallSpec {
         self.outcome.call
     }
 }
 
 impl ShardObserver {
-    /// Makes the observer for a run that offers load for at most `window`.
+    /// Creates the observer of a shard whose schedule has this length.
     pub fn new(observer: &RunObserver, window: Nanos) -> ShardObserver {
         ShardObserver {
             detail: observer.detail.then(|| ConnectionDetail::new(window)),
@@ -174,8 +172,8 @@ impl ShardObserver {
         self.detail.is_some() || self.call_hook.is_some() || self.stop_when.is_some()
     }
 
-    /// Handles an event. The caller calls this only if [`ShardObserver::is_active`], so that runs without these
-    /// observations pay only for that check.
+    /// Handles an event of a call. The caller must check [`ShardObserver::is_active`] before, so that runs without
+    /// optional observations pay only for that check.
     #[cold]
     fn observe(&mut self, PerCall(call): &mut PerCall, event: &Event) {
         if let Some(detail) = &mut self.detail {
@@ -203,7 +201,7 @@ impl ShardObserver {
         }
     }
 
-    /// Returns the server's software, from the `Server` field of its first response.
+    /// Returns the name of the server's software, from the `Server` field of the shard's first response.
     pub fn server_software(&self) -> Option<String> {
         self.software.name()
     }

@@ -12,20 +12,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// The options of a run, as the user gave them. [`RunPlan::new`](crate::RunPlan::new) checks that they fit the load.
+/// The options of a run as the user set them. [`RunPlan::new`](crate::RunPlan::new) checks that they fit the load.
 #[derive(Clone, Debug)]
 pub struct RunOptions {
     /// The server under test, and how clients use it.
     pub server: ServerOptions,
-    /// The requests, and the times at which they are sent.
+    /// The requests, and the times at which they are due.
     pub load: LoadOptions,
-    /// The threads that generate the load.
+    /// The threads and CPUs that generate the load.
     pub generator: GeneratorOptions,
-    /// The share of this process in a load that several processes generate.
+    /// The part of this process in a load that several processes generate.
     pub fleet: FleetOptions,
-    /// The server that the monitor watches during the run.
+    /// The server to monitor during the run.
     pub monitor: Option<MonitorTarget>,
-    /// Contents of the Record other than measurements.
+    /// Settings of the Record (the result document).
     pub record: RecordOptions,
 }
 
@@ -40,7 +40,8 @@ pub struct ServerOptions {
     pub headers: Vec<(String, String)>,
     /// TLS options of the connections; `None` without TLS.
     pub tls: Option<TlsOptions>,
-    /// How connections are used. S-Clients always make one call per connection and always have a connect timeout.
+    /// How many calls a connection carries, and its timeouts. S-Clients always send one call per connection and always
+    /// have a connect timeout.
     pub connections: ConnectionPolicy,
 }
 
@@ -49,47 +50,47 @@ pub struct ServerOptions {
 pub struct TlsOptions {
     /// The TLS settings of the client.
     pub security: Arc<Security>,
-    /// The TLS parameters that a handshake before the run negotiated. They are copied to the Record.
+    /// The TLS parameters that were negotiated before the run, for the Record; `None` if unknown.
     pub spoken: Option<NegotiatedTls>,
 }
 
-/// The load: which calls are made, and when.
+/// The load: the calls and their schedule.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// The request classes, their mix, and the times at which calls are due.
+    /// The request classes, their mix, and the arrival process or number of clients.
     pub workload: Workload,
-    /// The due times of the trace that the workload names; `None` if the load is not a trace.
+    /// The due times in the workload's trace file; `None` if the load is not a trace.
     pub trace: Option<Trace>,
-    /// The time during which load is offered.
+    /// The time for which load is generated.
     pub window: Nanos,
     /// Upper bound of the number of calls; [`u64::MAX`] if there is none.
     pub calls: u64,
-    /// Seed from which all random numbers of the run are drawn.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
     /// Interval of the ticks at which calls begin, as in [`brimful_engine::Config::tick`]; only for open loads.
     pub tick: Option<Nanos>,
-    /// Whether the users of sessions wait for some time before they retry a failed connection attempt.
+    /// Whether users of sessions wait for some time before they retry a failed connection attempt.
     pub back_off: bool,
-    /// Maximum number of redirects in a row that are followed; `None` if redirects are not followed. Not available for
-    /// S-Clients and logs.
+    /// Maximum number of successive redirects that a call follows; `None` if redirects are not followed. Not available
+    /// for S-Clients and replayed logs.
     pub max_redirects: Option<u64>,
 }
 
-/// The threads that generate the load.
+/// The threads and CPUs that generate the load.
 #[derive(Clone, Debug)]
 pub struct GeneratorOptions {
-    /// The engine that sends and receives.
+    /// The kernel interface for network I/O.
     pub engine: Engine,
     /// Number of shards. Each shard has one thread.
     pub threads: u64,
     /// CPUs of the shards, as in [`brimful_engine::Config::cpus`].
     pub cpus: Vec<usize>,
-    /// The highest rate that this client can offer without being the limit, in calls per second, if it is known.
+    /// The highest known rate, in calls per second, that this client can generate without being the limit.
     pub max_rate: Option<f64>,
 }
 
-/// The share of this process in a load that several processes generate. By default, this process generates the whole
-/// load and starts at once.
+/// The part of this process in a load that several processes generate (a fleet). By default, this process generates the
+/// whole load and starts at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FleetOptions {
     /// Number of this process among the processes that generate the load; `None` if it generates the whole load.
@@ -98,46 +99,46 @@ pub struct FleetOptions {
     pub start: Option<AgreedStart>,
 }
 
-/// The time at which all hosts of a fleet start.
+/// The start time that all hosts of a fleet have agreed on.
 #[derive(Clone, Copy, Debug)]
 pub struct AgreedStart {
-    /// When to start, by this host's clock.
+    /// The start time by this host's clock.
     pub at: SystemTime,
-    /// How this host's clock differs from the clock by which the hosts agreed on the start.
+    /// The difference between this host's clock and the clock of the agreement, if known.
     pub clock: Option<FleetClock>,
 }
 
-/// Contents of the Record other than measurements.
+/// Settings of the Record (the result document of a run).
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// The command line of brimful.
+    /// The command line of brimful, for the Record.
     pub command: Vec<String>,
-    /// Labels that the user gave to the run.
+    /// The user's labels of the run.
     pub labels: BTreeMap<String, String>,
     /// Length of the intervals of the Record's time series, from 1/32 s to 1 s.
     pub interval: Nanos,
-    /// Names of header fields whose values are removed from every document. The values of common secret fields, such as
-    /// `Authorization`, are always removed.
+    /// Names of header fields whose values are left out of every document, in addition to those of common secret fields
+    /// such as `Authorization`.
     pub secret_headers: Vec<String>,
 }
 
-/// The difference between this host's clock and the fleet's clock, by which all hosts of the fleet start.
+/// The difference between this host's clock and the common clock of a fleet of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetClock {
-    /// How far this host's clock is ahead, in nanoseconds; negative if it is behind.
+    /// Time by which this host's clock is ahead of the fleet's clock, in nanoseconds; negative if it is behind.
     pub ahead_ns: i64,
     /// Upper bound of the error of `ahead_ns`.
     pub error: Nanos,
 }
 
 impl FleetClock {
-    /// Converts a time of the fleet's clock to this host's clock; `None` if either clock cannot represent it.
+    /// Converts a time of the fleet's clock to this host's clock; `None` if it is out of range.
     pub fn to_local(self, fleet: SystemTime) -> Option<SystemTime> {
         let size = Duration::from_nanos(self.ahead_ns.unsigned_abs());
         if self.ahead_ns < 0 { fleet.checked_sub(size) } else { fleet.checked_add(size) }
     }
 
-    /// Converts a time of this host's clock to the fleet's clock; `None` if either clock cannot represent it.
+    /// Converts a time of this host's clock to the fleet's clock; `None` if it is out of range.
     pub fn to_fleet(self, local: SystemTime) -> Option<SystemTime> {
         FleetClock { ahead_ns: self.ahead_ns.saturating_neg(), ..self }.to_local(local)
     }
@@ -156,7 +157,7 @@ impl MonitorTarget {
     /// Starts to monitor the server.
     ///
     /// # Errors
-    /// When the monitor cannot be started, or the remote host that runs it cannot be reached.
+    /// [`MonitorError`] if the monitor cannot be started, or if the remote host cannot be reached.
     pub fn start(&self) -> Result<Monitor, MonitorError> {
         match self {
             MonitorTarget::Local(config) => Monitor::start(config.clone()),
@@ -166,13 +167,13 @@ impl MonitorTarget {
 }
 
 impl RunOptions {
-    /// Returns these options with `load` as the workload's load.
+    /// Returns these options with another load.
     pub fn with_load(mut self, load: Load) -> RunOptions {
         self.load.workload.load = Some(load);
         self
     }
 
-    /// Maximum number of open connections per shard; `None` if the load is not open. In other loads, the number of
+    /// Maximum number of open connections per shard in an open load; `None` for other loads, where the number of
     /// clients or users limits the connections.
     pub(crate) fn max_connections_per_shard(&self) -> Option<u64> {
         let workload = &self.load.workload;
@@ -187,7 +188,7 @@ impl ServerOptions {
         self.version == Version::Http2
     }
 
-    /// The settings that the requests of all classes have in common.
+    /// The settings that the requests of all classes share.
     pub(crate) fn request_settings(&self) -> RequestSettings {
         RequestSettings {
             authority: self.endpoint.authority.clone(),
@@ -200,8 +201,7 @@ impl ServerOptions {
 }
 
 impl TlsOptions {
-    /// Makes one TLS handshake with each address of the endpoint, without a request, so that TLS errors are reported
-    /// before the run.
+    /// Makes one TLS handshake with each address of the endpoint, so that TLS errors are reported before the run.
     ///
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
@@ -219,7 +219,7 @@ impl LoadOptions {
 }
 
 impl FleetOptions {
-    /// The difference between this host's clock and the clock of the fleet, if it is known.
+    /// The difference between this host's clock and the fleet's clock, if known.
     pub(crate) fn clock(&self) -> Option<FleetClock> {
         self.start.and_then(|start| start.clock)
     }

@@ -1,5 +1,5 @@
-//! The plan of a run: options that were checked to be valid for their load. Each variant of [`PlannedLoad`] has fields
-//! only for the options that its kind of load allows.
+//! The plan of a run: options that are known to be valid for their load. A variant of [`PlannedLoad`] has fields only
+//! for the options that its kind of load allows.
 
 use crate::{LoadOptions, RunError, RunOptions, ServerOptions};
 use brimful_core::workload::{AttemptPace, Load, LoadKind, RequestClass, SessionArrivals, Sessions, Spread};
@@ -9,51 +9,51 @@ use brimful_workload::{ArrivalProcess, Arrivals, Mix, Shard, Speed, WorkloadLimi
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Permitted lengths of a tick. A longer tick would make calls too late: a call may be late by one tick. A shorter tick
-/// would use too much CPU time.
+/// Permitted intervals between ticks. Each call is late by up to one interval, so a longer one would delay calls too
+/// much. A shorter one would use too much CPU time.
 const TICKS: RangeInclusive<Nanos> = Nanos::from_micros(100)..=Nanos::from_millis(10);
-/// Upper bound of the number of threads.
+/// Maximum number of threads of a run.
 const MAX_THREADS: u64 = 1024;
-/// Maximum number of clients, S-Clients or users. Memory for each of them is allocated before the load starts.
+/// Maximum number of clients, S-Clients or users. Each needs memory that is allocated before the load starts.
 const MAX_CLIENTS: u64 = 10_000_000;
 
-/// The plan of a run: options that are valid for their load. Only [`RunPlan::new`] makes a plan.
+/// The plan of a run: options that are valid for their load, as checked by [`RunPlan::new`].
 #[derive(Clone, Debug)]
 pub struct RunPlan {
     options: RunOptions,
     load: PlannedLoad,
 }
 
-/// A load with the options that are valid for its kind. `follow` is the maximum number of redirects in a row that are
+/// A load with the options that are valid for its kind. `follow` is the maximum number of successive redirects that are
 /// followed.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedLoad {
-    /// A schedule determines when calls are due, independently of the server.
+    /// A schedule determines when calls are due, independent of the responses.
     Open { arrivals: Box<Arrivals>, tick: Option<Nanos>, follow: Option<u64> },
-    /// Each client waits for the response, and then for the time `think`, before it makes its next call.
+    /// Each client waits for its response and then for the think time `think` before it sends its next call.
     Closed { clients: u64, think: Nanos, follow: Option<u64> },
-    /// Like `Closed`, but groups of `burst_size` clients share a connection and send their requests together.
+    /// Like `Closed`, but `burst_size` clients share a connection and send their requests together.
     ClosedBursts { clients: u64, burst_size: u32, think: Nanos, follow: Option<u64> },
-    /// At most `attempts` S-Clients make connection attempts at the same time. Each attempt is abandoned after
+    /// At most `attempts` connection attempts are under way, each by one S-Client. An attempt is abandoned after
     /// `timeout`.
     SClients { attempts: u64, timeout: Nanos, pace: PlannedPace },
-    /// Users run sessions. `tick` is set only if sessions arrive at a rate.
+    /// Users run sessions. `tick` is available only if sessions arrive at a rate.
     Sessions { sessions: Box<Sessions>, back_off: bool, tick: Option<Nanos>, follow: Option<u64> },
-    /// Each request of a log is sent at the time in the log. The log is read during the run.
+    /// Each request of a log is sent at its time in the log. The log is read during the run.
     Log { tick: Option<Nanos> },
 }
 
-/// The rule for when an S-Client begins its next attempt.
+/// When an S-Client begins its next connection attempt.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedPace {
-    /// The next attempt begins this time after a connection was established, but at once after an abandoned attempt.
+    /// After this think time if the last attempt succeeded, or at once if it was abandoned.
     Think(Nanos),
-    /// The next attempt begins when an arrival of this arrival process is due and the S-Client is free.
+    /// When the next arrival of this process is due.
     Arrivals(Box<Arrivals>),
 }
 
 impl RunPlan {
-    /// Checks that the options are valid for the load, and makes the plan.
+    /// Checks that the options are valid for the load.
     ///
     /// # Errors
     /// [`RunError::BadLoad`], or the error in the workload.
@@ -80,21 +80,21 @@ impl RunPlan {
         &self.options
     }
 
-    /// Returns the options of the run, for example to make another plan from them.
+    /// Returns the options of the run, for example to change them for another plan.
     pub fn into_options(self) -> RunOptions {
         self.options
     }
 
-    /// Sets the highest rate that this client can offer without being the limit.
+    /// Sets the highest known rate that this client can generate without being the limit.
     pub fn with_max_rate(mut self, max_rate: Option<f64>) -> RunPlan {
         self.options.generator.max_rate = max_rate;
         self
     }
 
-    /// Returns the due time and class of each call of an open load, in order.
+    /// Returns the due time and the class of each call of an open load, in order.
     ///
     /// # Errors
-    /// [`RunError`] when the load has no schedule.
+    /// [`RunError::BadLoad`] if the load has no schedule.
     pub fn schedule(&self) -> Result<impl Iterator<Item = (Nanos, ClassId)> + use<>, RunError> {
         let PlannedLoad::Open { arrivals, .. } = &self.load else {
             return bad_load("this load has no schedule: give --rate, --stage or a trace");
@@ -106,6 +106,7 @@ impl RunPlan {
         Ok(due_times.take(usize::try_from(*calls).unwrap_or(usize::MAX)).zip(classes))
     }
 
+    /// The load, with the options that are valid for its kind.
     pub(crate) fn load(&self) -> &PlannedLoad {
         &self.load
     }
@@ -115,7 +116,7 @@ impl RunPlan {
         self.options.fleet.shard.unwrap_or(Shard::WHOLE).split(self.options.generator.threads)
     }
 
-    /// The configuration of the engine. `start` is zero, because the start is not known yet; the caller sets it.
+    /// The engine's configuration without the start time, which the caller must set.
     pub(crate) fn engine_config(&self) -> Config {
         let RunOptions { server, load, generator, fleet, .. } = &self.options;
         let first_index = fleet.shard.map_or(0, |shard| (shard.index * generator.threads) as usize);
@@ -134,7 +135,7 @@ impl RunPlan {
     }
 
     fn connection_policy(&self) -> ConnectionPolicy {
-        /// Maximum number of requests in a pipeline. The rest of a longer burst is sent on another connection.
+        /// Maximum number of requests in a pipeline. Further requests of a burst are sent on another connection.
         const MAX_PIPELINE: u64 = 256;
         let server = &self.options.server;
         let mut policy =
@@ -142,8 +143,7 @@ impl RunPlan {
         match &self.load {
             PlannedLoad::SClients { .. } => {
                 policy.calls_per_connection = Some(1);
-                // Do not retry calls: an S-Client makes one connection attempt per call, so a retry would add an
-                // attempt.
+                // S-Clients make one connection attempt per call, so a retry would add an attempt.
                 policy.retry_closed = false;
                 policy.retry_refused = false;
             }
@@ -159,8 +159,8 @@ impl RunPlan {
         policy
     }
 
-    /// Lower bound of the number of connections that this process has open at the same time. Only clients and users
-    /// that call again at once after a response keep their connections busy; for other loads, the bound is 0.
+    /// Minimum number of connections that this process has open at once. It is 0 unless clients or users call again at
+    /// once after a response and so keep their connections busy.
     fn connections_at_once(&self) -> u64 {
         let policy = &self.options.server.connections;
         let connections = match &self.load {
@@ -180,13 +180,12 @@ impl RunPlan {
         shard.item_count(connections).min(shard.item_count(self.options.load.calls))
     }
 
-    /// The limits that end the load: the length of the window in which load is offered, and the number of calls.
+    /// The limits of the load: the time for which it is generated, and its number of calls.
     pub(crate) fn workload_limits(&self) -> WorkloadLimits {
         WorkloadLimits { window: self.options.load.window, calls: self.options.load.calls }
     }
 
-    /// Whether the load ends when its last call has ended, however long that takes. Other loads end at a time that is
-    /// known before the run.
+    /// Whether the load ends only when its last call has ended. Other loads end at a time that is known in advance.
     pub(crate) fn ends_with_last_call(&self) -> bool {
         let is_counted = self.options.load.calls < u64::MAX;
         match &self.load {
@@ -199,12 +198,12 @@ impl RunPlan {
         }
     }
 
-    /// The time during which load is offered if the run is not interrupted.
+    /// The time for which load is generated unless the run is interrupted.
     pub(crate) fn planned_window(&self) -> Nanos {
         match &self.load {
             PlannedLoad::Open { arrivals, .. } if self.options.load.calls < u64::MAX => {
                 match Arrivals::clone(arrivals).end_time(self.workload_limits()) {
-                    // All calls of a trace may be due at the same time. The schedule of such a trace has no length.
+                    // All calls of the trace are due at the same time, so the schedule has no length.
                     Nanos::ZERO => self.options.load.window,
                     end => end,
                 }
@@ -213,7 +212,7 @@ impl RunPlan {
         }
     }
 
-    /// The policy for redirects; `None` if redirects are not followed.
+    /// How redirects are followed; `None` if they are not.
     pub(crate) fn redirect_policy(&self) -> Option<RedirectPolicy> {
         let RunOptions { server, load, .. } = &self.options;
         self.load.follow().map(|max_hops| RedirectPolicy::new(max_hops, &load.workload, &server.request_settings()))
@@ -298,7 +297,8 @@ impl PlannedLoad {
     }
 }
 
-/// Returns the arrivals of a load with a schedule: an open load, a load of stages, or a trace.
+/// Returns the arrivals of a load with a schedule: an open load, a load of stages (periods with different rates), or a
+/// trace.
 fn parse_arrivals(options: &RunOptions, load: &Load) -> Result<Arrivals, RunError> {
     let LoadOptions { seed, trace, .. } = &options.load;
     match load {
@@ -312,7 +312,7 @@ fn parse_arrivals(options: &RunOptions, load: &Load) -> Result<Arrivals, RunErro
     }
 }
 
-/// Checks that the load has a duration, calls and threads, and that it does not have too many clients or threads.
+/// Checks that the load has a duration, calls and threads, and not too many clients or threads.
 fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
     let clients = match load {
         Load::Closed { clients, .. } => *clients,
@@ -343,7 +343,7 @@ fn check_size(options: &RunOptions, load: &Load) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks the connection options that do not depend on the kind of load.
+/// Checks the connection options that apply to every kind of load.
 fn check_connections(options: &RunOptions) -> Result<(), RunError> {
     let policy = &options.server.connections;
     if policy.response_timeout == Nanos::ZERO || policy.connect_timeout == Some(Nanos::ZERO) {
@@ -368,9 +368,9 @@ fn check_connections(options: &RunOptions) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Checks that no flag contradicts the sessions of the workload.
+/// Checks that no option contradicts the sessions in the workload.
 fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), RunError> {
-    // If sessions request a list of URLs only once, the list determines the number of calls. Such a limit is not a
+    // The number of calls may be limited by a list of URLs that sessions request only once. This is not a
     // contradiction.
     if load.calls < load.workload.list_call_limit().unwrap_or(u64::MAX) {
         return bad_load(
@@ -394,7 +394,7 @@ fn check_sessions(RunOptions { server, load, .. }: &RunOptions) -> Result<(), Ru
 }
 
 /// Number of clients that share a connection and send their requests together; `None` if each client has its own
-/// connections. HTTP/2 needs no groups of clients, because its streams do not wait for one another.
+/// connections. With HTTP/2, clients never share by groups, because streams do not wait for one another.
 fn burst_size(server: &ServerOptions) -> Option<u32> {
     let policy = &server.connections;
     let shares = policy.pipeline > 1 && policy.calls_per_connection != Some(1) && !server.is_http2();
@@ -437,8 +437,8 @@ fn refuse_follow(options: &RunOptions) -> Result<(), RunError> {
     }
 }
 
-/// Whether some requests need a connection of their own until their body is sent: their body comes from a file, or
-/// waits for `100 Continue`.
+/// Whether a request may need a connection of its own until its body is sent: the body comes from a file, or waits for
+/// `100 Continue`.
 fn has_exclusive_bodies(options: &RunOptions) -> bool {
     let waits = |name: &str| name.eq_ignore_ascii_case("Expect");
     let class_has_one = |class: &RequestClass| {

@@ -1,5 +1,5 @@
-//! Derives the Record of a run. At the end of a run, it is the final Record. During a run, it is a Record of the
-//! results so far, which is used if the process is killed.
+//! Derives the Record (the result document) of a run: the final one, or one of the results so far, which is used if the
+//! process is killed.
 
 use crate::observer::Observers;
 use crate::{Endpoint, FleetOptions, ResultsSoFar, RunError, RunObserver, RunOptions, RunPlan};
@@ -14,33 +14,32 @@ use brimful_os::machine::{host_name, this_machine};
 use brimful_stats::{Account, ConnectionDetail, ResultBackup, RunFacts, derive};
 use std::time::{Duration, SystemTime};
 
-/// The result of a run.
+/// The result of a run: its Record, and optional metrics.
 #[derive(Debug)]
 pub struct RunOutput {
-    /// The measurements of the run.
+    /// The result document of the run.
     pub record: Record,
     /// Metrics of connections and sessions; `None` unless [`crate::RunObserver::detail`] is set.
     pub detail: Option<ConnectionDetail>,
 }
 
-/// Facts about a finished run that the engine does not return.
+/// Facts about a finished run that the engine does not know.
 pub(crate) struct RunContext {
-    /// The time during which load was offered.
+    /// The time for which load was generated.
     pub window: Nanos,
-    /// The wall clock and `CLOCK_MONOTONIC` at the same instant, read before the start. It converts times of one clock
-    /// to the other.
+    /// The wall clock and `CLOCK_MONOTONIC` at the same instant before the start, for conversion between them.
     pub anchor: clock::ClockAnchor,
-    /// The time at which the hosts of a fleet agreed to start, on `CLOCK_MONOTONIC`; `None` without a fleet.
+    /// The start time that the hosts of a fleet agreed on, on `CLOCK_MONOTONIC`; `None` without a fleet.
     pub agreed_start: Option<Nanos>,
-    /// The condition that ended the run early, if any.
+    /// The condition of `--stop-when` that ended the run, if any.
     pub stopped_by: Option<String>,
-    /// Measurements of the server by the monitor; `None` if no server was monitored.
+    /// The monitor's measurements of the server; `None` if no server was monitored.
     pub server: Option<Server>,
     /// Speed of this host, measured before the load; `None` if it was not measured.
     pub host_probe: Option<HostProbe>,
 }
 
-/// Derives the Record of a run that has ended.
+/// Derives the Record of a finished run.
 pub(crate) fn finish(
     options: &RunOptions,
     observer: &RunObserver,
@@ -86,11 +85,11 @@ pub(crate) fn finish(
     Ok(RunOutput { record: derive(&account, facts), detail: shard_observer.into_detail() })
 }
 
-/// Derives the Record that is used if this process is killed after this call. In a fleet, the Record says when this
-/// process was lost; otherwise, it is marked as interrupted. Values that are known only at the end of a run are absent.
-/// Returns `None` if the backup has no results yet.
+/// Derives the Record of the results so far, which is used if this process is killed. In a fleet, it contains the time
+/// when this process was lost; otherwise, it is marked as interrupted. Values that are known only at the end of a run
+/// are absent. Returns `None` if there are no results yet.
 pub fn partial_record(plan: &RunPlan, backup: &ResultBackup) -> Option<Record> {
-    // `collect` requests the shards' results so far and waits for them.
+    // `collect` requests the results of all shards, and waits for them.
     backup.collect().ok()?;
     backup.read_partial(|account, elapsed| lost_record(plan.options(), account, elapsed))?
 }
@@ -105,7 +104,7 @@ fn lost_record(options: &RunOptions, account: &Account, elapsed: Nanos) -> Optio
         window: elapsed.min(options.load.window),
         ..planned_facts(options)
     };
-    // A shard of a fleet reports the interruption as `lost_at_s`.
+    // For a shard of a fleet, the field `lost_at_s` reports the interruption instead.
     facts.interrupted = facts.shards.is_empty();
     for shard in &mut facts.shards {
         shard.lost_at_s = Some(elapsed.as_secs_f64());
@@ -113,7 +112,7 @@ fn lost_record(options: &RunOptions, account: &Account, elapsed: Nanos) -> Optio
     Some(derive(account, facts))
 }
 
-/// The facts that are known before a run starts.
+/// The facts about a run that are known before it starts.
 fn planned_facts(options: &RunOptions) -> RunFacts {
     let RunOptions { server, load, generator, record, .. } = options;
     RunFacts {
@@ -150,16 +149,16 @@ fn shard_origin(fleet: FleetOptions) -> Option<ShardOrigin> {
     })
 }
 
-/// Formats a time of this host's clock for documents. In a fleet, the time is first converted to the fleet's clock.
+/// Formats a time of this host's clock. In a fleet, converts it to the fleet's clock first.
 fn fleet_timestamp(options: &RunOptions, local: SystemTime) -> String {
     let instant = options.fleet.clock().map_or(Some(local), |clock| clock.to_fleet(local)).unwrap_or(local);
     humantime::format_rfc3339_micros(instant).to_string()
 }
 
-/// Whether the server probably requires TLS: calls without TLS failed in the way that is typical of such a server, and
-/// a TLS handshake with the server succeeded.
+/// Whether the server probably requires TLS: calls without TLS failed in a way that is typical of such a server, and a
+/// TLS handshake with the server succeeds now.
 fn wants_tls(endpoint: &Endpoint, counts: &Counts) -> bool {
-    /// Maximum time to wait for the handshake. It is short, because the result is used only for a hint to the user.
+    /// Maximum duration of the handshake. It is short, because its result only determines a hint to the user.
     const PATIENCE: Nanos = Nanos::from_secs(1);
     let looks_like_it = match counts.completed {
         0 => counts.malformed + counts.reset > 0,

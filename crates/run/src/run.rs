@@ -1,4 +1,4 @@
-//! Runs one plan: passes the workload to the engine, observes the calls, monitors the server, and derives one
+//! Runs one plan: generates its load with the engine, observes the calls, monitors the server, and derives one
 //! [`Record`] from all results.
 
 use crate::observer::{ResultsSoFar, RunObserver, ShardObserver};
@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// Runs the load of this plan until it is done or `stop` is set.
+/// Runs the load of a plan until it ends or `stop` is set.
 ///
 /// # Errors
-/// [`RunError`] when the run cannot be started. A failed call is not an error: it is counted in the Record.
+/// [`RunError`] if the run cannot be started. A failed call is not an error: it is counted in the Record.
 pub fn run(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<RunOutput, RunError> {
     execute(plan, None, observer, Probing::ProbeHost, stop)
 }
 
-/// Runs a log ([`brimful_core::workload::Load::Log`]): `feed` supplies the calls while the run is in progress.
+/// Replays a log ([`brimful_core::workload::Load::Log`]), whose calls `feed` reads during the run.
 ///
 /// # Errors
-/// The errors of [`run`]; also if `feed` supplies no call at all.
+/// The errors of [`run`]; also if `feed` reads no call at all.
 pub fn run_log(
     plan: &RunPlan,
     feed: Feed<'_>,
@@ -39,8 +39,7 @@ pub fn run_log(
     execute(plan, Some(feed), observer, Probing::ProbeHost, stop)
 }
 
-/// Runs the plan without measuring the host's speed first. Use this if several runs are in progress at the same time:
-/// the measurement would disturb the other runs.
+/// Runs a plan without measuring the host's speed first, which would disturb other runs at the same time.
 pub(crate) fn run_unprobed(plan: &RunPlan, observer: &RunObserver, stop: &AtomicBool) -> Result<Record, RunError> {
     execute(plan, None, observer, Probing::SkipProbe, stop).map(|output| output.record)
 }
@@ -71,7 +70,7 @@ fn execute(
     }
     let host_probe = (probing == Probing::ProbeHost).then(|| probe_host(options)).flatten();
     let monitor = options.monitor.as_ref().map(MonitorTarget::start).transpose()?;
-    // If the user has stopped the run during the wait for the agreed start, do not let the engine wait for that start.
+    // If the user has stopped the run before the agreed start, the engine must not wait for that start.
     let agreed_start = agreed_start.filter(|_| !stop.load(Ordering::Relaxed)).map(clock::monotonic_at);
     config.start = agreed_start.unwrap_or(Nanos::ZERO);
     let anchor = clock::ClockAnchor::now();
@@ -97,7 +96,7 @@ fn execute(
     record::finish(options, observer, run, RunContext { window, anchor, agreed_start, stopped_by, server, host_probe })
 }
 
-/// Makes the collector of one shard. It collects the measurements that the Record of a run with these options needs.
+/// Creates the observer that collects the metrics of the Record in one shard.
 fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) -> Collector {
     let RunOptions { server, load, record, .. } = options;
     let names: Vec<String> = load.workload.classes.iter().map(|class| class.name.clone()).collect();
@@ -121,19 +120,18 @@ fn new_collector(options: &RunOptions, observer: &RunObserver, window: Nanos) ->
     }
 }
 
-/// Measures the speed of this host before the load. If the first shard is pinned to a CPU, the measurement runs on this
-/// CPU.
+/// Measures the speed of this host before the load, on the CPU of the first shard if it is pinned.
 fn probe_host(options: &RunOptions) -> Option<HostProbe> {
-    // For a load of sessions, the memory of the measurement is freed afterwards. `host::probe` would keep 16 MiB, which
-    // would be counted as memory that sessions need.
+    // For a load of sessions, uses a function that frees its memory: `host::probe` would keep 16 MiB, which would count
+    // as memory of the sessions.
     let has_sessions = options.load.workload.sessions().is_some();
     let probe = || if has_sessions { host::SpeedProbe::new().measure() } else { host::probe() };
     let measure = || options.generator.cpus.first().is_none_or(|&cpu| pin_this_thread(cpu).is_ok()).then(probe);
-    // The measurement runs on another thread, because it pins its thread to a CPU.
+    // Uses another thread, because the measurement pins its thread to a CPU.
     thread::scope(|scope| thread::Builder::new().spawn_scoped(scope, measure).ok()?.join().ok()?)
 }
 
-/// Sleeps until shortly before the start, so that there is time to prepare the run, or until `stop` is set.
+/// Sleeps until shortly before the start, which leaves time to prepare the run. Returns early once `stop` is set.
 fn wait_until_shortly_before(start: SystemTime, stop: &AtomicBool) {
     const PREPARATION: Duration = Duration::from_secs(2);
     const STOP_CHECK: Duration = Duration::from_millis(50);

@@ -1,20 +1,20 @@
-//! The server's software, read from the `Server` field (RFC 9110 §10.2.4) of its first response.
+//! The name of the server's software, from the `Server` field (RFC 9110 §10.2.4) of its first response.
 //!
-//! Each shard reads only the first received bytes of its first response. Later calls cost only one comparison. Until
-//! then, the shard requests the text of HTTP/2 messages from the engine.
+//! Each shard reads only the first received bytes of its first response. Later calls cost only one comparison. Before
+//! the first response, the shard requests the text of HTTP/2 messages from the engine.
 
 use brimful_http::field_value;
 
-/// Maximum length of the software's name, in characters. Longer names are truncated.
+/// Maximum length of the software's name, in characters. Longer names are cut off.
 const MAX_CHARS: usize = 200;
 
-/// The name of the server's software, if this shard has read it already.
+/// The name of the server's software, if this shard has read its first response.
 #[derive(Debug, Default)]
 pub(crate) enum ServerSoftware {
     /// No response has arrived yet.
     #[default]
     Unread,
-    /// The first response was read. The value is `None` if the response does not name the software.
+    /// The software's name in the first response, if there was one.
     Read(Option<String>),
 }
 
@@ -24,7 +24,7 @@ impl ServerSoftware {
         matches!(self, ServerSoftware::Unread)
     }
 
-    /// Reads the name from the first bytes of a response, unless an earlier response was read.
+    /// Reads the software's name from the first bytes of a response. Ignores all responses after the first.
     #[inline]
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         if self.is_unread() {
@@ -39,7 +39,7 @@ impl ServerSoftware {
         *self = ServerSoftware::Read(name.filter(|name| !name.is_empty()));
     }
 
-    /// The name of the software; `None` if no response has been read or the first response did not contain it.
+    /// The software's name; `None` if there was no response or it had no such name.
     pub(crate) fn name(&self) -> Option<String> {
         match self {
             ServerSoftware::Unread => None,
@@ -47,7 +47,7 @@ impl ServerSoftware {
         }
     }
 
-    /// Takes the name that another shard read, if this shard has none.
+    /// Copies the name from another shard if this shard has none.
     pub(crate) fn merge(&mut self, other: ServerSoftware) {
         if self.name().is_none() {
             *self = other;

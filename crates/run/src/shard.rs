@@ -1,4 +1,5 @@
-//! The load of one shard. The types [`ShardLoad`] and [`ShardRequests`] cover all kinds of load.
+//! The workload and the requests of one shard (one thread of the load generator). [`ShardLoad`] and [`ShardRequests`]
+//! cover all kinds of load.
 //!
 //! The engine is compiled once for these two types. Separate types for each kind of load would save one branch per
 //! event, which is a few nanoseconds of the microseconds that a call costs. But each type would need its own copy of
@@ -18,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-/// The workload of one shard, for each kind of load. It determines when calls are due.
+/// The workload of one shard, which determines when its calls are due.
 pub(crate) enum ShardLoad {
     Open(Box<OpenWorkload>),
     Closed(ClosedWorkload),
@@ -30,13 +31,13 @@ pub(crate) enum ShardLoad {
 
 /// The requests that one shard sends.
 pub(crate) enum ShardRequests<'a> {
-    /// Requests of the workload's classes and sessions, rendered before the run.
+    /// Requests of the workload's classes and sessions, most of them rendered before the run.
     Rendered(SessionRequests<'a, &'a FixedRequests>),
-    /// Requests of a log, rendered as they are read.
+    /// Requests of a replayed log, rendered while the log is read.
     Streamed(Box<StreamedRequests>),
 }
 
-/// The data that all shards of a plan share. It is not used for the shards of a log.
+/// The parts of a load that all shards of a plan share. Replayed logs do not use them.
 pub(crate) struct SharedLoad<'p> {
     plan: &'p RunPlan,
     mix: Mix,
@@ -47,7 +48,7 @@ pub(crate) struct SharedLoad<'p> {
 }
 
 impl<'p> SharedLoad<'p> {
-    /// Prepares the mix, the sessions' scripts and the rendered requests of a plan.
+    /// Prepares the mix of request classes, the scripts of sessions and the rendered requests of a plan.
     pub fn new(plan: &'p RunPlan) -> Result<SharedLoad<'p>, RunError> {
         let LoadOptions { workload, seed, .. } = &plan.options().load;
         let settings = plan.options().server.request_settings();
@@ -61,15 +62,15 @@ impl<'p> SharedLoad<'p> {
         })
     }
 
-    /// Makes the workload of one shard.
+    /// Creates the workload of one shard.
     pub fn load(&self, shard: Shard) -> Result<ShardLoad, RunError> {
         let limits = self.plan.workload_limits();
         let seed = self.plan.options().load.seed;
-        // In a load of clients or sessions, a class is chosen when a call ends, so each shard draws from its own random
-        // stream.
+        // The classes of clients and sessions are drawn when calls end, at times that depend on the server. So each
+        // shard draws them from its own random stream.
         let shard_mix = || self.mix.clone().for_shard(shard, seed);
         Ok(match self.plan.load() {
-            // All shards compute the same schedule. Each shard makes only its own share of the calls.
+            // All shards compute the same schedule, and each makes its share of the calls.
             PlannedLoad::Open { arrivals, .. } => {
                 ShardLoad::Open(Box::new(OpenWorkload::new(Arrivals::clone(arrivals), self.mix.clone(), limits, shard)))
             }
@@ -99,7 +100,7 @@ impl<'p> SharedLoad<'p> {
         })
     }
 
-    /// Makes the requests of one shard.
+    /// Creates the requests of one shard.
     pub fn requests(&self) -> ShardRequests<'_> {
         let RunOptions { server, load, .. } = self.plan.options();
         let requests = SessionRequests::new(&self.requests, &self.scripted).with_redirects(self.follow.as_ref());
@@ -221,18 +222,18 @@ impl<'a> Requests<'a> for ShardRequests<'a> {
     }
 }
 
-/// The requests of calls that are read from a log. They are received from the thread that reads the log.
+/// The requests of a replayed log, as received from the thread that reads the log.
 pub(crate) struct StreamedRequests {
     batches: Receiver<Vec<(RequestId, RenderedCall)>>,
-    /// Requests of calls that have not ended, by their identifiers.
+    /// Requests of calls that have not ended.
     waiting: HashMap<RequestId, RenderedCall>,
-    /// The request to send if an identifier is unknown. This does not happen, because each request is received before
-    /// its call.
+    /// The request to send for an unknown identifier. This does not happen, because a request is received before its
+    /// call.
     fallback: Request,
 }
 
 impl StreamedRequests {
-    /// Makes requests that are received from `batches`. `fallback` is sent if the identifier of a call's request is
+    /// Creates a provider of the requests that arrive on `batches`. It sends `fallback` if the request of a call is
     /// unknown.
     pub fn new(batches: Receiver<Vec<(RequestId, RenderedCall)>>, fallback: Request) -> StreamedRequests {
         StreamedRequests { batches, waiting: HashMap::new(), fallback }
@@ -246,12 +247,12 @@ impl StreamedRequests {
     }
 }
 
-/// A request in two forms: for a connection that stays open, and for the last call of a connection.
+/// A request in two forms: one for a connection that stays open, and one for the last call on a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct RenderedCall {
-    /// The request for a connection that stays open.
+    /// The form for a connection that stays open.
     pub keep_alive: Request,
-    /// The request for the last call of a connection.
+    /// The form for the last call on a connection.
     pub last: Request,
 }
 
@@ -267,8 +268,7 @@ impl<'a> Requests<'a> for StreamedRequests {
     }
 
     fn ended(&mut self, call: &CallSpec) {
-        // The request of a call that was never sent may not be received yet. `find` receives it, so that it can be
-        // removed.
+        // The request of a call that was never sent may not have been received yet. `find` receives it first.
         self.find(call.request);
         self.waiting.remove(&call.request);
     }

@@ -1,9 +1,9 @@
 //! Ends a run early when one of the user's conditions holds (`--stop-when 'p99>1s for 5s'`).
 //!
-//! The shards count each call for the conditions that apply to its class. For each condition, a thread reads these
-//! counts at the end of each step of at most a second. It ends the run when the condition was true in each step of the
-//! required time (`for 5s`). The 99th percentile exceeds its limit in a step if more than 1 % of the step's calls were
-//! slower than the limit. A step's calls are the calls that ended in the step and, at its end, the calls in progress
+//! The shards count each call for the conditions that apply to its class. For each condition, a thread evaluates these
+//! counts at regular intervals of at most a second. It ends the run when the condition was true in all intervals of the
+//! required time (`for 5s`). The 99th percentile exceeds its limit in an interval if more than 1 % of the interval's
+//! calls were slower than the limit. These are the calls that ended in the interval and the calls under way at its end
 //! that have already waited longer than the limit. So the run also ends if the server stops responding.
 
 use brimful_core::slo::Measure;
@@ -15,26 +15,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// Maximum length of the steps in which a condition is judged.
+/// Maximum length of the intervals at whose ends a condition is evaluated.
 const MAX_STEP: Nanos = Nanos::from_secs(1);
-/// Interval at which the threads check whether the run has ended or the user has stopped it.
+/// Interval at which the threads check whether the run has ended or was stopped.
 const END_CHECK: Duration = Duration::from_millis(20);
 
-/// The conditions that end a run, with the counts of the run's calls. All shards of a run share one value.
+/// The user's conditions for ending a run early, with the counts of its calls. All shards of a run share one value.
 #[derive(Debug)]
 pub struct StopConditions {
     rules: Vec<Rule>,
     met_condition: OnceLock<String>,
 }
 
-/// A condition, and the counts of the calls to which it applies.
+/// One condition, and the counts of the calls to which it applies.
 #[derive(Debug)]
 struct Rule {
     condition: StopCondition,
     /// The class to which the condition applies; `None` for all classes.
     class: Option<ClassId>,
-    /// For each class, whether responses with status 5xx or 429 count as errors here. This is false for a class whose
-    /// expected statuses are in the workload: the engine checks those.
+    /// For each class, whether this condition counts responses with status 5xx or 429 as errors. False for a class with
+    /// expected statuses in the workload, which the engine checks.
     judges_status: Vec<bool>,
     counters: Counters,
 }
@@ -49,17 +49,18 @@ struct Counters {
     expected_ns: AtomicU64,
 }
 
-/// The counts of the calls to which a condition applies, from the start of the run to one instant.
+/// The counts of a condition's calls from the start of the run until one instant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Totals {
     /// Number of calls that were due.
     scheduled: u64,
-    /// Number of calls that ended in any way.
+    /// Number of calls that have ended in any way.
     ended: u64,
-    /// Number of calls that ended, except calls that failed in the client or were cut off at the end of the run.
+    /// Number of calls that have ended, except those that failed because of this host or were cut off by the end of the
+    /// run.
     judged: u64,
-    /// Number of calls that violate the condition's limit. For a limit on times: calls that were slower than the limit
-    /// or had no expected response. For a limit on the error share: calls that had no expected response.
+    /// Number of calls that violate the condition. For a limit on response times: calls that were slower or had no
+    /// expected response. For a limit on the error share: calls that had no expected response.
     beyond: u64,
     /// Number of calls that had an expected response.
     expected: u64,
@@ -68,10 +69,10 @@ struct Totals {
 }
 
 impl StopConditions {
-    /// Makes the conditions for a run of this workload.
+    /// Creates the conditions of a run of this workload.
     ///
     /// # Errors
-    /// A message if a condition concerns a class that the workload lacks.
+    /// A message if a condition refers to a class that the workload does not have.
     pub fn new(conditions: &[StopCondition], workload: &Workload) -> Result<StopConditions, String> {
         let rules = conditions.iter().map(|condition| Rule::new(condition, workload)).collect::<Result<_, _>>()?;
         Ok(StopConditions { rules, met_condition: OnceLock::new() })
@@ -82,7 +83,7 @@ impl StopConditions {
         self.met_condition.get().map(String::as_str)
     }
 
-    /// Counts an event of a call.
+    /// Counts an event of a call for all conditions.
     pub(crate) fn observe(&self, event: &Event) {
         match event {
             Event::Scheduled { class, .. } => {
@@ -97,22 +98,22 @@ impl StopConditions {
         }
     }
 
-    /// Calls `body` with a flag that ends the run. The flag is set as soon as a condition is met, or when `stop` is
-    /// set. A condition does not set `stop` itself, because it ends only this run.
+    /// Calls `body` with a flag that ends the run. The flag is set once a condition holds or `stop` is set. A condition
+    /// never sets `stop` itself, because it ends only this run.
     ///
     /// # Errors
-    /// When a thread that judges the conditions cannot be started.
+    /// An I/O error if a thread for the conditions cannot be started.
     pub(crate) fn judge_during<T>(&self, stop: &AtomicBool, body: impl FnOnce(&AtomicBool) -> T) -> io::Result<T> {
         let done = AtomicBool::new(false);
         let end = AtomicBool::new(false);
         thread::scope(|scope| {
-            // Sets `done` even if `body` panics. Otherwise the scope would wait forever for its threads.
+            // Sets `done` even if `body` panics. Otherwise, the scope would wait forever for the threads of the
+            // conditions.
             let _done = SetOnDrop(&done);
             for rule in &self.rules {
                 let judge = || {
                     if rule.holds_before(&done) {
-                        // The first condition that is met is the reason for the end of the run. `set` fails if another
-                        // one was met earlier.
+                        // An error means that another condition has already ended the run, and remains the reason.
                         let _ = self.met_condition.set(rule.condition.to_string());
                         end.store(true, Ordering::Relaxed);
                     }
@@ -159,8 +160,7 @@ impl Rule {
         let Counters { ended, judged, beyond, expected, expected_ns, .. } = &self.counters;
         ended.fetch_add(1, Ordering::Relaxed);
         let is_expected = match outcome.end {
-            // Calls that failed in the client or were cut off at the end of the run say nothing about the server, so
-            // they are not judged.
+            // These calls say nothing about the server, so they do not count.
             End::ClientLimited(_) | End::Unfinished { .. } => return,
             End::Completed { status } => !self.is_error(outcome.call.class, status),
             _ => false,
@@ -186,12 +186,12 @@ impl Rule {
         !matches!(self.condition.measure, Measure::ErrorShare { .. })
     }
 
-    /// The limit of the response time that the condition refers to.
+    /// The limit of the response time in the condition.
     fn limit(&self) -> Nanos {
         Nanos::from_secs_f64(self.condition.limit)
     }
 
-    /// Waits until the condition is met or the run is `done`. Returns whether the condition was met.
+    /// Waits until the condition holds or the run is `done`. Returns whether the condition holds.
     fn holds_before(&self, done: &AtomicBool) -> bool {
         let hold = self.condition.hold;
         let steps = hold.0.div_ceil(MAX_STEP.0).max(1);
@@ -209,7 +209,7 @@ impl Rule {
             if judge.add_step(start.elapsed(), self.counters.totals()) {
                 return !done.load(Ordering::Relaxed);
             }
-            // If this process was suspended, skip the steps that it missed.
+            // If this process was suspended, skips the intervals in the past.
             next = (next + step).max(Instant::now());
         }
     }
@@ -229,8 +229,8 @@ fn class_named(name: &str, condition: &StopCondition, workload: &Workload) -> Re
 
 impl Counters {
     fn totals(&self) -> Totals {
-        // Read `ended` before `scheduled`: a call that ends between the two readings must be counted as still waiting,
-        // so that the number of waiting calls is never negative.
+        // Reads `ended` before `scheduled`: otherwise, a call that is scheduled and ends between the two reads would
+        // make the number of waiting calls negative.
         let ended = self.ended.load(Ordering::Relaxed);
         Totals {
             ended,
@@ -243,18 +243,18 @@ impl Counters {
     }
 }
 
-/// Judges one condition at the end of each step.
+/// Evaluates one condition at the end of each interval.
 struct Judge<'a> {
     rule: &'a Rule,
-    /// Number of successive steps in which the condition must be true.
+    /// Number of successive intervals in which the condition must be true.
     steps: u64,
-    /// Number of successive steps, up to the latest, in which the condition was true.
+    /// Number of successive intervals, up to the latest, in which the condition was true.
     true_steps: u64,
     last: Totals,
-    /// The numbers of calls that were due at the ends of earlier steps. Steps that ended longer ago than the limit are
-    /// removed.
+    /// The end of each earlier interval, and the number of calls that were due by then. Intervals that ended longer ago
+    /// than the limit are removed.
     scheduled: VecDeque<(Duration, u64)>,
-    /// Number of calls that were due at least the limit (a time) before the end of the latest step.
+    /// Number of calls that were due at least the limit (a duration) before the end of the latest interval.
     scheduled_before_limit: u64,
 }
 
@@ -270,8 +270,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Judges the step that ends now, `elapsed` after the start of the first step. Returns whether the condition was
-    /// true in the required number of successive steps.
+    /// Evaluates the condition for the interval that ends now, `elapsed` after the start of the first one. Returns
+    /// whether it was true in the required number of successive intervals.
     fn add_step(&mut self, elapsed: Duration, now: Totals) -> bool {
         let overdue = self.overdue(elapsed, now);
         self.true_steps = if self.is_true(now, overdue) { self.true_steps + 1 } else { 0 };
@@ -279,8 +279,8 @@ impl<'a> Judge<'a> {
         self.true_steps >= self.steps
     }
 
-    /// A lower bound of the number of calls in progress that have waited longer than the limit. The exact number is
-    /// unknown, because calls may end in another order than they were due.
+    /// Minimum number of calls under way that have waited longer than the limit. The exact number is unknown, because
+    /// calls may end in another order than they were due.
     fn overdue(&mut self, elapsed: Duration, now: Totals) -> u64 {
         if !self.rule.limits_time() {
             return 0;
@@ -300,8 +300,8 @@ impl<'a> Judge<'a> {
         let condition = &self.rule.condition;
         match condition.measure {
             Measure::Mean { .. } => {
-                // The mean of the step's response times. Overdue calls are not in the mean, because their response
-                // times are not known yet. They count only if no call ended: then the mean exceeds the limit.
+                // The mean over the calls that ended in this interval. The response times of overdue calls are not
+                // known yet, so these calls count only if no call ended: then the mean exceeds the limit.
                 let expected = now.expected - self.last.expected;
                 let sum_ns = now.expected_ns - self.last.expected_ns;
                 if expected > 0 { sum_ns as f64 > condition.limit * 1e9 * expected as f64 } else { overdue > 0 }
@@ -330,8 +330,8 @@ mod tests {
         rule.count(&Outcome { call, due, at, end, bytes_sent: 1, bytes_received: 1 });
     }
 
-    /// For each second, whether the condition was met at its end. The functions in `calls` make the calls of the
-    /// seconds.
+    /// For each second, whether the condition held at its end. The n-th function of `calls` makes the calls of the n-th
+    /// second.
     fn seconds(condition: &str, calls: &[&dyn Fn(&Rule)]) -> Vec<bool> {
         let rule = rule(condition);
         let mut judge = Judge::new(&rule, rule.condition.hold.0.div_ceil(MAX_STEP.0));

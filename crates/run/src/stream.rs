@@ -1,6 +1,6 @@
-//! Makes the calls of a log that is read during the load. One thread reads the log and renders the requests; the shards
-//! send them. Memory use does not grow with the log: besides the calls in flight, at most [`BATCH`] × [`BATCHES`] calls
-//! wait for each shard.
+//! Generates the load of a log that is read during the run. One thread reads the log and renders the requests; the
+//! shards send them. Memory use does not grow with the log: besides the calls in flight, at most [`BATCH`] ×
+//! [`BATCHES`] calls wait for each shard.
 
 use crate::observer::Observers;
 use crate::shard::{RenderedCall, ShardLoad, ShardRequests, StreamedRequests};
@@ -12,12 +12,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-/// Maximum number of calls in a batch, which is passed to a shard as a whole.
+/// Maximum number of calls in a batch, the unit in which calls are passed to a shard.
 const BATCH: usize = 256;
 /// Maximum number of batches that wait for a shard.
 const BATCHES: usize = 64;
-/// Maximum difference between the due times of a batch's calls. A full batch of a log with few calls would reach its
-/// shard too late for its first call.
+/// Maximum difference between the due times of the calls in a batch. Otherwise, a batch of a log with few calls would
+/// reach its shard after the due time of its first call.
 const BATCH_SPAN: Nanos = Nanos::from_millis(500);
 
 /// A call that was read from a log.
@@ -25,7 +25,7 @@ const BATCH_SPAN: Nanos = Nanos::from_millis(500);
 pub struct StreamedCall {
     /// The time at which the call is due. It is not earlier than the due time of the previous call.
     pub due: Nanos,
-    /// Index of the call's class.
+    /// Index of the call's request class.
     pub class: u16,
     /// The request method.
     pub method: String,
@@ -35,10 +35,11 @@ pub struct StreamedCall {
     pub headers: Vec<(String, String)>,
 }
 
-/// A function that reads calls from a log and passes each to its argument, which returns whether it accepts more calls.
+/// A function that reads the calls of a log. It passes each call to its argument, which returns whether it accepts
+/// more.
 pub type Feed<'f> = Box<dyn FnOnce(&mut dyn FnMut(StreamedCall) -> bool) + Send + 'f>;
 
-/// Runs the load of a log: sends the calls that `feed` supplies. Skips calls that cannot be sent as HTTP requests.
+/// Replays a log, whose calls `feed` reads. Skips calls that cannot be sent as HTTP requests.
 pub(crate) fn drive(
     plan: &RunPlan,
     config: &Config,
@@ -71,12 +72,12 @@ pub(crate) fn drive(
         let feeding = thread::Builder::new().name("calls".to_owned()).spawn_scoped(scope, feed_all);
         let feeding = feeding
             .map_err(|error| RunError::BadLoad(format!("cannot start the thread that reads the calls: {error}")))?;
-        // The load starts with the first batch, because reading the log up to its first call may take some time.
+        // Waits for the first batch of calls, because reading the log up to its first call may take some time.
         if first_batch.recv().is_err() {
             return Err(RunError::BadLoad("there is no call to make in what was read".to_owned()));
         }
         let mut run = brimful_engine::run(config, shards, stop)?;
-        // `join` does not fail: `catch_panic` catches a panic of the feed and returns it as an error.
+        // An error is not possible, because `catch_panic` returns a panic of the feed as a value.
         run.panics.extend(feeding.join().ok().and_then(Result::err));
         Ok(run)
     })
@@ -87,11 +88,11 @@ struct Feeder {
     shards: Vec<ShardFeeder>,
     settings: RequestSettings,
     next_request: u64,
-    /// Reports that a shard has received its first batch; `None` after that.
+    /// Notifies that a shard has received its first batch; `None` after that.
     first_batch_sent: Option<SyncSender<()>>,
 }
 
-/// The batch that is being filled for one shard, and the channels to this shard.
+/// The channels to one shard, and the batch that is being filled for it.
 struct ShardFeeder {
     calls: SyncSender<Vec<DueCall>>,
     rendered: SyncSender<Vec<(RequestId, RenderedCall)>>,
@@ -118,8 +119,8 @@ impl Feeder {
         true
     }
 
-    /// Sends the batch of a shard: first the rendered requests, then the calls that need them. Returns whether the
-    /// shard accepts more calls.
+    /// Sends a shard its batch: first the rendered requests, then the calls that need them. Returns whether the shard
+    /// accepts more calls.
     fn send_batch(&mut self, index: usize) -> bool {
         let shard = &mut self.shards[index];
         let requests = std::mem::take(&mut shard.pending_requests);
@@ -127,7 +128,7 @@ impl Feeder {
         let has_calls = !calls.is_empty();
         let is_wanted = shard.rendered.send(requests).is_ok() && shard.calls.send(calls).is_ok();
         if has_calls && let Some(first_batch_sent) = self.first_batch_sent.take() {
-            // Sending cannot fail: the receiver exists until it has received this message.
+            // An error is not possible, because the receiver exists until it has received this message.
             let _ = first_batch_sent.send(());
         }
         is_wanted

@@ -1,5 +1,5 @@
-//! Warms a server up before a run: makes the load of the run, and discards the results. Just-in-time compilers, caches
-//! and connection pools make the first calls to a server slower than later calls.
+//! Warms a server up before a run: generates the load of the run, and discards the results. Just-in-time compilers,
+//! caches and connection pools make the first calls to a server slower than later ones.
 
 use crate::run::run_unprobed;
 use crate::stop_when::SetOnDrop;
@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Maximum length of a warm-up that ends when response times are steady.
+/// Maximum length of a warm-up without a fixed length.
 pub const MAX_WARM_UP: Nanos = Nanos::from_secs(60);
-/// Length of the intervals whose mean response times show the end of a warm-up. The shortest warm-up has 40 intervals.
+/// Length of the intervals whose mean response times show when the times are steady. A warm-up has at least 40
+/// intervals.
 const INTERVAL: Nanos = Nanos::from_millis(125);
 /// Interval at which a thread checks whether response times are steady.
 const JUDGING: Duration = Duration::from_millis(250);
@@ -32,8 +33,8 @@ pub enum WarmUp {
 pub struct WarmUpOutcome {
     /// Duration of the warm-up.
     pub length: Nanos,
-    /// Whether response times were steady at the end of the warm-up. Always true for a warm-up of fixed length, where
-    /// this is not checked.
+    /// Whether response times were steady at the end of the warm-up. Always true for a warm-up of fixed length, which
+    /// does not check this.
     pub is_steady: bool,
 }
 
@@ -47,8 +48,7 @@ impl WarmUp {
     }
 }
 
-/// Warms the server up: generates the load of the plan until the warm-up ends or `stop` is set. `live` displays the
-/// progress.
+/// Generates the load of a plan until the warm-up ends or `stop` is set. `live` displays the progress.
 ///
 /// # Errors
 /// The errors of [`crate::run()`].
@@ -61,8 +61,7 @@ pub fn warm_up(
     let mut options = plan.options().clone();
     options.load.window = kind.max_length();
     options.load.calls = u64::MAX;
-    // The seed differs from the run's seed, so that the warm-up does not fill caches with responses to the run's own
-    // requests.
+    // Uses another seed than the run, so that no caches contain the responses to the run's requests.
     options.load.seed = options.load.seed.wrapping_add(1);
     options.monitor = None;
     options.record.interval = INTERVAL;
@@ -82,7 +81,7 @@ pub fn warm_up(
             }
         };
         scope.spawn(judge);
-        // Sets `ended` even if the run panics. Otherwise, the scope would wait forever for the thread that judges
+        // Sets `ended` even if the run panics. Otherwise, the scope would wait forever for the thread that checks
         // response times.
         let _ended = SetOnDrop(&ended);
         run_unprobed(&plan, &observer, &ended)

@@ -1,4 +1,4 @@
-//! The server that a calibration runs against, and the CPUs of this server and of the two generators.
+//! The built-in server of a calibration, and the CPUs that it and the two load generators use.
 
 use crate::{Endpoint, RunError};
 use brimful_core::{Bytes, Nanos};
@@ -7,27 +7,26 @@ use brimful_target::{CERTIFIED_NAME, Distribution, ServiceClass, Target, TargetC
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Name of the built-in server's service class, which has no service time. The class's path is `/` and this name.
+/// Name of the built-in server's only request class, which needs no service time. Its URL path is `/` and this name.
 const CLASS: &str = "nothing";
-/// Connect timeout of the connections that fill the listener's accept queue.
+/// Connect timeout of the connections that fill the listener's accept queue. A timeout means that the queue is full.
 const LOCAL_TIMEOUT: Duration = Duration::from_millis(100);
-/// Upper bound of the number of connections that fill the accept queue. The queue is set to length zero, which still
-/// holds one or two connections.
+/// Maximum number of connections to fill the accept queue. A queue of length zero still holds one or two connections.
 const MAX_QUEUED: usize = 16;
 
-/// The server that a calibration runs against. It stops when this value is dropped.
+/// The server of a calibration. It stops when this value is dropped.
 #[derive(Debug)]
 pub enum Responder {
     /// A built-in server that responds at once, with no service time.
     Answers(Target),
-    /// A listener with a full accept queue, so that the kernel drops every connection attempt. This is the overload
-    /// that costs the server the least CPU time.
+    /// A listener with a full accept queue, so that the kernel drops every connection attempt. No other overload costs
+    /// the server less CPU time.
     Full { listener: TcpListener, _queued: Vec<TcpStream> },
 }
 
 impl Responder {
-    /// Starts a server that answers with `response` bytes. It listens on the loopback address of `like`'s address
-    /// family, with TLS if `secure`. The client chooses the version of HTTP.
+    /// Starts a server whose responses have `response` bytes. It listens on the loopback address of the same family
+    /// (IPv4 or IPv6) as `like`, with TLS if `secure` is set. The client chooses the HTTP version.
     pub fn start_server(
         like: SocketAddr,
         response: Bytes,
@@ -49,10 +48,10 @@ impl Responder {
         })?))
     }
 
-    /// Opens a listener that does not accept connections.
+    /// Opens a listener on the loopback address of the same family as `like`, and fills its accept queue.
     pub fn with_full_backlog(like: SocketAddr) -> Result<Responder, RunError> {
         let listener = TcpListener::bind(loopback(like)).map_err(RunError::Listen)?;
-        // A second call of listen() only changes the length of the accept queue.
+        // Another call of listen() only changes the length of the accept queue.
         rustix::net::listen(&listener, 0).map_err(|errno| RunError::Listen(errno.into()))?;
         let address = listener.local_addr().map_err(RunError::Listen)?;
         let _queued =
@@ -66,7 +65,8 @@ impl Responder {
             Responder::Answers(target) => (target.addr(), target.certificate().is_some()),
             Responder::Full { listener, .. } => (listener.local_addr().map_err(RunError::Listen)?, false),
         };
-        // `Endpoint::resolve` would try to connect, which fails at a listener with a full accept queue.
+        // The endpoint is constructed here, because `Endpoint::resolve` would connect, which fails if the accept queue
+        // is full.
         let authority = address.to_string();
         let scheme = if is_secure { "https" } else { "http" };
         let (url, path) = (format!("{scheme}://{authority}/{CLASS}"), format!("/{CLASS}"));
@@ -81,7 +81,7 @@ impl Responder {
         })
     }
 
-    /// Returns the TLS options `like`, changed to trust this server's certificate; `None` without TLS.
+    /// Returns the TLS options `like` with this server's certificate as the trusted one; `None` without TLS.
     pub fn client_security(&self, like: Option<&Security>) -> Result<Option<Security>, RunError> {
         match (self, like) {
             (Responder::Answers(target), Some(like)) => {
@@ -98,24 +98,25 @@ fn loopback(like: SocketAddr) -> SocketAddr {
     (ip, 0).into()
 }
 
-/// CPUs of the responder and of the second generator. An empty list means any CPU.
+/// CPUs of the calibration's built-in server and of the second load generator. An empty list means any CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuPlacement {
-    /// CPUs of the responder.
+    /// CPUs of the built-in server.
     pub responder: Vec<usize>,
-    /// Number of the responder's workers.
+    /// Number of worker threads of the built-in server.
     pub workers: usize,
-    /// CPUs of the second generator.
+    /// CPUs of the second load generator.
     pub second_generator: Vec<usize>,
-    /// Whether the second generator shares CPUs with the first or with the responder.
+    /// Whether the second load generator shares CPUs with the first one or with the server.
     pub shared: bool,
 }
 
 impl CpuPlacement {
-    /// Chooses CPUs of the responder and the second generator from `cpus`, the CPUs that this process may use. `client`
-    /// lists the CPUs of the first generator (empty: any), and `server` lists the CPUs of the measured server, which
-    /// become the responder's. The second generator gets the free CPUs or, if there are none, the responder's. It does
-    /// not get CPUs of the first generator: on the same CPUs, two generators could offer no more load than one.
+    /// Chooses CPUs of the built-in server and of the second generator from `cpus`, the CPUs that this process may use.
+    /// `client` lists the CPUs of the first generator (empty: any). `server` lists the CPUs of the measured server, on
+    /// which the built-in server then runs. The second generator gets the free CPUs or, if there are none, those of the
+    /// server. It never gets CPUs of the first generator, on which two generators could not generate more load than
+    /// one.
     pub fn choose(cpus: &[usize], client: &[usize], threads: usize, server: Option<&[usize]>) -> CpuPlacement {
         let exclude = |taken: &[usize], cpus: &[usize]| -> Vec<usize> {
             cpus.iter().copied().filter(|cpu| !taken.contains(cpu)).collect()

@@ -1,59 +1,60 @@
-//! Searches for the highest load at which two generators together have no higher throughput than one. Each load that
-//! the search tries is called a level. The caller measures the pairs of runs. Loads and throughputs are in calls per
+//! Searches for the highest load at which two load generators have no higher throughput than one. The caller measures
+//! pairs of runs (one generator, and two) at each load that the search tries. Loads and throughputs are in calls per
 //! second.
 //!
-//! A load exceeds the client's limit in each of three cases. First, most runs of the single generator have a verdict
-//! that the client was the limit (an addition to the method of Banga & Druschel: lateness and CPU time show the limit
-//! before throughput does). Second, two generators deliver more than one generator by more than [`TOLERATED_GAIN`], and
-//! the difference is significant at 95 % (Student's t over the differences within pairs). Third, the throughput of one
-//! generator is below the load by more than [`TOLERATED_SHORTFALL`], and the throughput of two is not. If both
-//! throughputs are below the load by more than that and neither of the first two cases applies, the server is the
-//! limit, and the client's maximum is at least that load.
+//! A load exceeds the client's limit in each of three cases:
+//! - Most runs of the single generator were judged as limited by the client. (This is an addition to the method of
+//!   Banga & Druschel: lateness and CPU time show the limit before throughput does.)
+//! - Two generators deliver more than one by more than [`TOLERATED_GAIN`], and the difference is significant at 95 %
+//!   (Student's t over the differences within pairs).
+//! - The throughput of one generator is below the load by more than [`TOLERATED_SHORTFALL`], and that of two is not.
+//!
+//! If both throughputs are too far below the load and none of these cases applies, the server is the limit, and the
+//! client's maximum is at least that load.
 
 use brimful_core::moments::Moments;
 use brimful_core::quantity;
 use brimful_core::record::{ClientCalibration, ClientLevel};
 use brimful_stats::ci95_half_width;
 
-/// The first load, in calls per second.
+/// The first load that a search tries, in calls per second.
 pub const START_RATE: f64 = 2_000.0;
-/// Factor between two successive loads. The loads rise until one exceeds the client's limit. If the first load already
-/// exceeds it, the loads fall until one does not.
+/// Factor between two successive loads. The loads rise until one exceeds the client's limit. If the first load exceeds
+/// it, they fall until one does not.
 const STEP: f64 = 2.0;
-/// The search ends when the ratio of the lowest load above the client's limit to the highest load below it is at most
-/// this.
+/// The search ends when the lowest load above the client's limit is at most this factor above the highest load below
+/// it.
 const RESOLUTION: f64 = 1.1;
 /// Minimum number of pairs of runs at one load.
 pub(super) const MIN_PAIRS: usize = 3;
 /// Maximum number of pairs of runs at one load.
 const MAX_PAIRS: usize = 5;
-/// Maximum number of pairs of runs in the whole search.
+/// Maximum number of pairs of runs in a search.
 const BUDGET: usize = 36;
-/// Tolerated gain in throughput from one generator to two, as a share of the throughput of one.
+/// Gain in throughput from one generator to two that is not taken as a limit, as a share of the throughput of one.
 const TOLERATED_GAIN: f64 = 0.02;
-/// Tolerated difference between the load and a throughput, as a share of the load.
+/// Difference between load and throughput that is not taken as a limit, as a share of the load.
 const TOLERATED_SHORTFALL: f64 = 0.05;
 
-/// Throughputs of one generator and of two at the same load, measured one after the other.
+/// Throughputs of one generator and of two at the same load, in successive runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThroughputPair {
     /// Throughput of one generator, in calls per second.
     pub one: f64,
     /// Throughput of two generators together, in calls per second.
     pub two: f64,
-    /// The reason why the verdict names the client as the limit in the run of one generator; `None` for another
-    /// verdict.
+    /// The reason why the run of one generator was judged as limited by the client; `None` if it was not.
     pub limit_reason: Option<String>,
 }
 
-/// Number of levels that the search needs to reach a load of at least `rate`.
+/// Number of loads that the search tries until it reaches at least `rate`.
 pub(super) fn levels_up_to(rate: f64) -> u32 {
     1 + (rate / START_RATE).log(STEP).ceil().max(0.0) as u32
 }
 
 /// Searches for the client's limit. `measure` runs one generator and two at a load, or returns `None` to end the
-/// search. The search also ends when a load of at least `enough` calls per second is below the client's limit. `note`
-/// receives a description of each level.
+/// search. The search also ends once a load of at least `enough` calls per second is below the client's limit. `note`
+/// receives a description of the result at each load.
 pub fn search<E>(
     mut measure: impl FnMut(f64) -> Result<Option<ThroughputPair>, E>,
     enough: f64,
@@ -83,7 +84,7 @@ pub fn search<E>(
 }
 
 /// The highest load that did not exceed the client's limit, and the lowest load above it that did. If a load was
-/// measured twice, the second result counts.
+/// measured twice, its second result counts.
 fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>) {
     let is_latest =
         |(index, level): &(usize, &ClientLevel)| curve[index + 1..].iter().all(|later| later.load != level.load);
@@ -95,9 +96,9 @@ fn bracket(curve: &[ClientLevel]) -> (Option<&ClientLevel>, Option<&ClientLevel>
 }
 
 /// The next load to measure; `None` ends the search. The search ends when a load of at least `enough` is below the
-/// client's limit, or when the ratio of the bounds is at most [`RESOLUTION`]. Other programs may disturb the host for
-/// seconds, so the level that would end the search is measured a second time: the lowest load above the limit, or a
-/// load at which the server was the limit.
+/// client's limit, or when the bounds of the limit differ by at most [`RESOLUTION`]. Before it ends, the decisive load
+/// is measured again, because other programs may have disturbed the first measurement. This is the lowest load above
+/// the limit, or a load at which the server was the limit.
 fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     let repeat_once = |level: &ClientLevel| {
         let times = curve.iter().filter(|other| other.load == level.load).count();
@@ -116,7 +117,7 @@ fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
     }
 }
 
-/// Whether the throughput of one generator was below the load by more than the tolerated shortfall.
+/// Whether the throughput of one generator was below the load by more than [`TOLERATED_SHORTFALL`].
 fn fell_short(level: &ClientLevel) -> bool {
     level.one < (1.0 - TOLERATED_SHORTFALL) * level.load
 }
@@ -127,15 +128,16 @@ fn describe(level: &ClientLevel) -> String {
     format!("offered {load}: {one} with one generator, {two} with two{limited}")
 }
 
-/// A load, and the pairs of runs that have been measured at that load.
+/// A load, and the pairs of runs measured at it so far.
 struct Level {
     load: f64,
     pairs: Vec<ThroughputPair>,
 }
 
 impl Level {
-    /// Whether enough pairs were measured for a clear result: either all verdicts name the client as the limit, or none
-    /// does and the gain is significantly above or below the tolerated gain.
+    /// Whether the result at this load is clear. This requires enough pairs of runs, and either that all runs of one
+    /// generator were judged as limited by the client, or that none was and the gain is significantly above or below
+    /// the tolerated gain.
     fn is_clear(&self) -> bool {
         let limit_reasons = self.limit_reasons().count();
         let (gain, half_width) = self.gain();
@@ -178,7 +180,7 @@ impl Level {
         TOLERATED_GAIN * moments(self.pairs.iter().map(|pair| pair.one)).0
     }
 
-    /// Gain in throughput from one generator to two, and the half width of the gain's 95 % confidence interval.
+    /// Gain in throughput from one generator to two, and the half width of its 95 % confidence interval.
     fn gain(&self) -> (f64, Option<f64>) {
         let gains: Vec<f64> = self.pairs.iter().map(|pair| pair.two - pair.one).collect();
         let moments = Moments::from_values(&gains);
@@ -186,7 +188,7 @@ impl Level {
     }
 }
 
-/// Mean and standard deviation. The standard deviation is `None` for fewer than two values.
+/// Mean and standard deviation; the latter is `None` for fewer than two values.
 fn moments(values: impl Iterator<Item = f64>) -> (f64, Option<f64>) {
     let moments = Moments::from_values(&values.collect::<Vec<f64>>());
     (moments.map_or(0.0, |moments| moments.mean()), moments.and_then(|moments| moments.standard_deviation()))
@@ -199,7 +201,7 @@ mod tests {
 
     /// Runs the search for a simulated host: one generator delivers at most `client` calls per second, and the server
     /// completes at most `server`. The throughput of the n-th run is multiplied by `noise(n)`. Returns the result and
-    /// the number of pairs.
+    /// the number of pairs of runs.
     fn found(client: f64, server: f64, mut noise: impl FnMut(usize) -> f64) -> (ClientCalibration, usize) {
         let (mut runs, mut notes) = (0, 0);
         let mut run = |generators: f64, load: f64| {
@@ -215,7 +217,7 @@ mod tests {
         (calibration, runs / 2)
     }
 
-    /// A pseudo-random factor between 0.97 and 1, which depends on `n`.
+    /// A pseudo-random factor between 0.97 and 1, computed from `n`.
     fn jitter(n: usize) -> f64 {
         1.0 - 0.03 * ((n as f64 * 0.618).fract())
     }
@@ -254,13 +256,13 @@ mod tests {
 
     #[test]
     fn a_run_that_was_disturbed_does_not_end_the_search() {
-        // The throughput of every fifth run is reduced by a fifth.
+        // Every fifth run has only 80 % of its throughput.
         let (calibration, pairs) = found(48_000.0, f64::INFINITY, |n| if n % 5 == 3 { 0.8 } else { 1.0 });
         assert!(calibration.max_rate.is_some_and(|max| max > 40_000.0), "{calibration:#?}");
         assert!(pairs <= BUDGET);
     }
 
-    /// Runs the search for a client whose verdict is "late" in the runs and at the loads for which `late` returns true.
+    /// Runs the search for a client that is late if `late` returns true for the number of the run and the load.
     fn late_client(late: impl Fn(usize, f64) -> bool) -> ClientCalibration {
         let mut runs = 0;
         let measure = |load: f64| {
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn other_work_for_a_second_does_not_end_the_search() {
-        // The client is late in all runs of the third level, at 8,000/s, and otherwise only above 50,000/s.
+        // The client is late in all runs of the first measurement at 8,000/s, and otherwise only above 50,000/s.
         let calibration = late_client(|run, load| load > 50_000.0 || (7..12).contains(&run));
         assert!(calibration.max_rate.is_some_and(|max| (16_000.0..50_000.0).contains(&max)), "{calibration:#?}");
         let at_8000 = calibration.curve.iter().filter(|level| level.load == 8_000.0);

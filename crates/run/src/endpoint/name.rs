@@ -1,4 +1,4 @@
-//! The host name of a server, its addresses, and rules that direct connections to other addresses.
+//! The host names of a server, their resolution, and rules for connecting to other hosts or ports.
 
 use super::reach::{ReachOutcome, reach_all};
 use brimful_core::Nanos;
@@ -8,11 +8,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Time limit of the connection attempts to the resolved addresses after a name lookup during a run.
+/// Time limit for testing, during a run, whether newly resolved addresses accept connections.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to HOST:PORT go to ADDRESS:PORT instead. An
-/// empty HOST or first PORT matches any; an empty ADDRESS or second PORT keeps the host or port of the URL. Several
+/// A rule like curl's `--connect-to HOST:PORT:ADDRESS:PORT`: connections to the first host and port go to the second
+/// instead. An empty HOST or first PORT matches any. An empty ADDRESS or second PORT means that of the URL. Several
 /// ADDRESSes are separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectTo {
@@ -22,12 +22,13 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// The error for a text that is not a rule like [`ConnectTo`]. It contains the text.
+/// The error for a text that is not a valid [`ConnectTo`] rule.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
      part may be empty, and an IPv6 address needs brackets"
 )]
+/// The error for a text, given here, that is not a valid [`ConnectTo`] rule.
 pub struct ConnectToError(String);
 
 impl FromStr for ConnectTo {
@@ -56,13 +57,13 @@ impl FromStr for ConnectTo {
 }
 
 impl ConnectTo {
-    /// Whether the rule applies to this host, written without brackets, and this port.
+    /// Whether the rule applies to this host (without brackets) and port.
     fn matches(&self, host: &str, port: u16) -> bool {
         self.host.as_ref().is_none_or(|own| own.eq_ignore_ascii_case(host)) && self.port.is_none_or(|own| own == port)
     }
 }
 
-/// Splits a text at the colons outside brackets.
+/// Splits a text at each colon that is not within brackets.
 fn split_at_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     text.split(|letter| {
@@ -76,7 +77,7 @@ fn without_brackets(part: &str) -> String {
     part.trim_start_matches('[').trim_end_matches(']').to_owned()
 }
 
-/// The host names that resolve to the server's addresses, and the server's port. A host may be an IP address.
+/// The host names (or IP addresses) that resolve to the server's addresses, and the server's port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerHosts {
     hosts: Vec<String>,
@@ -86,13 +87,13 @@ pub struct ServerHosts {
 }
 
 impl ServerHosts {
-    /// Returns a single host, to which no rules apply.
+    /// A single host, without rules.
     pub(super) fn of_host(host: &str, port: u16) -> ServerHosts {
         ServerHosts { hosts: vec![host.to_owned()], port, first_only: false }
     }
 
-    /// Returns the hosts that the first matching rule determines for this host and port; `None` if no rule matches.
-    /// Without rules, returns the host itself.
+    /// The hosts and port to connect to for this host and port, by the first rule that matches; `None` if no rule
+    /// matches. Without rules, these are the given host and port.
     pub(super) fn by_rules(host: &str, port: u16, rules: &[ConnectTo], first_only: bool) -> Option<ServerHosts> {
         let rule = rules.iter().find(|rule| rule.matches(host, port));
         if rule.is_none() && !rules.is_empty() {
@@ -104,7 +105,7 @@ impl ServerHosts {
         Some(ServerHosts { hosts, port: to_port.unwrap_or(port), first_only })
     }
 
-    /// Resolves the addresses, without duplicates, in the order of the resolver.
+    /// Resolves all hosts, and returns their addresses without duplicates in the order of the resolver.
     pub(super) fn resolve(
         &self,
         look_up: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>>,
@@ -120,13 +121,13 @@ impl ServerHosts {
         Ok(addresses)
     }
 
-    /// Whether a later name lookup could return other addresses; false if all hosts are IP addresses.
+    /// Whether a later look-up can return other addresses. This is not so if all hosts are IP addresses.
     fn can_change(&self) -> bool {
         let is_literal = |host: &String| host.contains('%') || host.parse::<IpAddr>().is_ok();
         !self.hosts.iter().all(is_literal)
     }
 
-    /// Returns a function that resolves the name again during a run; `None` if its addresses cannot change.
+    /// Returns a function that resolves the hosts again during a run; `None` if their addresses cannot change.
     pub(super) fn look_up_again(&self) -> Option<NameLookup> {
         let name = self.clone();
         let look_up = move |in_use: &[SocketAddr]| match name.resolve(look_up) {
@@ -136,8 +137,7 @@ impl ServerHosts {
         self.can_change().then(|| NameLookup(Arc::new(look_up)))
     }
 
-    /// Chooses the addresses to use after a name lookup: of the resolved addresses, those that are already in use or
-    /// accept a connection.
+    /// The addresses to use after another look-up: those of `resolved` that are in use already or accept a connection.
     fn choose(&self, in_use: &[SocketAddr], resolved: &[SocketAddr]) -> Vec<SocketAddr> {
         let kept = resolved.iter().any(|address| in_use.contains(address));
         let accepting = match reach_all(resolved, PATIENCE) {
@@ -150,7 +150,7 @@ impl ServerHosts {
     }
 }
 
-/// Looks a name up with the resolver of this host.
+/// Resolves a host name with the resolver of this host.
 pub fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     Ok((host, port).to_socket_addrs()?.collect())
 }
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(found("a.test", 80, &[":::8080"]), to(&["a.test"], 8080));
         assert_eq!(found("::1", 80, &["[::1]:80:[fe80::2%eth0]:81"]), to(&["fe80::2%eth0"], 81));
         assert_eq!(found("a.test", 80, &["::127.0.0.2,[::1]:81"]), to(&["127.0.0.2", "::1"], 81));
-        // Several of these rules match each URL. The first one applies.
+        // Several of these rules match each URL. Expects that the first one applies.
         let rules = ["b.test::1.1.1.1:", "a.test:81:2.2.2.2:", "a.test::3.3.3.3:", "::4.4.4.4:"];
         assert_eq!(found("a.test", 80, &rules), to(&["3.3.3.3"], 80));
         assert_eq!(found("c.test", 80, &rules[..3]), None);

@@ -1,7 +1,7 @@
-//! Finds the addresses of a host that accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a short time
-//! after the previous one, or as soon as the previous one has failed. Once a connection is established, all remaining
-//! addresses are tried at once and have half a second to reply. So an address that never replies delays the result by
-//! less than a second.
+//! Tests which addresses of a host accept connections (RFC 8305, "Happy Eyeballs"). Each attempt begins a short time
+//! after the one before, or as soon as that one has failed. Once a connection is established, all remaining addresses
+//! are tried at once and have half a second to reply. So an address that never replies delays the result by less than a
+//! second.
 
 use brimful_core::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -11,16 +11,16 @@ use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// Delay between two attempts (RFC 8305 §5).
+/// Delay between the starts of two successive attempts (RFC 8305 §5).
 const STAGGER: Duration = Duration::from_millis(250);
-/// Time to wait for the remaining addresses after the first address has accepted a connection. It is longer than
-/// several round trips of any network.
+/// Time to wait for the other addresses after one has accepted a connection. It is longer than several round trips of
+/// any network.
 const GRACE: Duration = Duration::from_millis(500);
-/// Maximum time to wait for the first address that accepts a connection.
+/// Maximum time to wait until an address accepts a connection.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
 
-/// The kernel sends a SYN again after one second (RFC 6298). If a connection is established before this time, its
-/// duration is one round trip.
+/// Slightly less than the time after which the kernel retransmits a SYN (1 s; RFC 6298). A connection that is
+/// established sooner took one round trip.
 const BEFORE_RETRANSMISSION: Nanos = Nanos(950_000_000);
 
 /// The outcome of the connection attempts to all addresses of a host.
@@ -30,33 +30,33 @@ pub enum ReachOutcome {
     Accepts(Vec<SocketAddr>),
     /// No address accepts a connection, and this address did not reply within the time limit.
     Silent(SocketAddr),
-    /// No address accepts a connection, and the kernel does not allow connections to this address, for example because
+    /// No address accepts a connection, and the kernel does not permit connections to this one, for example because
     /// there is no route.
     NotPermitted(SocketAddr),
-    /// All addresses refuse connections. This is the first one that did.
+    /// All addresses refuse connections; this is the first of them.
     Refuses(SocketAddr),
 }
 
-/// An attempt in progress.
+/// A connection attempt in progress.
 struct Attempt {
     address: SocketAddr,
     socket: OwnedFd,
 }
 
-/// Tries all addresses within `timeout`. Returns `None` if `addresses` is empty. The result keeps the order of
+/// Tests all addresses, for at most `timeout`. Returns `None` if `addresses` is empty. The result has the order of
 /// `addresses`.
 pub fn reach_all(addresses: &[SocketAddr], timeout: Nanos) -> Option<ReachOutcome> {
     reach(addresses, timeout, GRACE)
 }
 
-/// Tries the addresses until the first one accepts a connection.
+/// Tests the addresses until one accepts a connection.
 pub fn reach_first(addresses: &[SocketAddr], timeout: Nanos) -> Option<ReachOutcome> {
     reach(addresses, timeout, Duration::ZERO)
 }
 
-/// Measures the round trip to an address that did not reply within `timeout`. Returns `None` if a connection is now
-/// established within `timeout`, or if none is established before the kernel sends its SYN again. A server with a slow
-/// round trip is far away, not overloaded.
+/// Measures the round-trip time to an address that did not reply within `timeout`. Returns `None` if a connection is
+/// established within `timeout` after all, or if none is established before the kernel retransmits its SYN. A server
+/// with a long round-trip time is far away rather than overloaded.
 pub fn slow_round_trip(address: SocketAddr, timeout: Nanos) -> Option<Nanos> {
     if timeout >= BEFORE_RETRANSMISSION {
         return None;
@@ -72,8 +72,7 @@ fn reach(addresses: &[SocketAddr], timeout: Nanos, grace: Duration) -> Option<Re
     let began = Instant::now();
     let timeout = Duration::from(timeout).min(MAX_WAIT);
     let mut until = began + timeout;
-    // If the list of addresses is long, the attempts follow one another faster, so that every address is tried within
-    // `timeout`.
+    // With many addresses, the attempts follow one another faster, so that each is tried within `timeout`.
     let mut stagger = STAGGER.min(timeout / order.len().max(1) as u32);
     let mut rest = order.iter().copied();
     let mut next = rest.next();
@@ -130,7 +129,7 @@ fn reach(addresses: &[SocketAddr], timeout: Nanos, grace: Duration) -> Option<Re
     no_acceptance(&under_way, &failed)
 }
 
-/// The outcome if no address accepts a connection; the attempts `under_way` have no reply yet.
+/// The outcome if no address accepts a connection. The attempts `under_way` have had no reply.
 fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Option<ReachOutcome> {
     let silent = under_way.first().map(|attempt| attempt.address);
     let barred = failed.iter().find(|(_, error)| *error != Errno::CONNREFUSED);
@@ -140,8 +139,8 @@ fn no_acceptance(under_way: &[Attempt], failed: &[(SocketAddr, Errno)]) -> Optio
         .or(failed.first().map(|(address, _)| ReachOutcome::Refuses(*address)))
 }
 
-/// Sorts addresses so that the address families alternate, beginning with the family of the first address. Within a
-/// family, the resolver's order is kept (RFC 8305 §4).
+/// Reorders addresses so that IPv4 and IPv6 alternate, beginning with the family of the first address. Within a family,
+/// the resolver's order is kept (RFC 8305 §4).
 fn alternating(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let Some(first) = addresses.first() else { return Vec::new() };
     let (preferred, others): (Vec<SocketAddr>, Vec<SocketAddr>) =
@@ -164,12 +163,12 @@ fn begin(address: SocketAddr) -> Result<Attempt, Errno> {
     }
 }
 
-/// Waits until an attempt has an outcome, or until `timeout` has passed.
+/// Waits until an attempt succeeds or fails, for at most `timeout`.
 fn wait(attempts: &[Attempt], timeout: Duration) {
     let mut fds: Vec<PollFd<'_>> =
         attempts.iter().map(|attempt| PollFd::new(&attempt.socket, PollFlags::OUT)).collect();
     let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
-    // A signal may end the wait early. The caller checks the outcomes and waits again.
+    // An error is ignored: if a signal ends the wait early, the caller waits again.
     let _ = poll(&mut fds, Some(&timeout));
 }
 
@@ -183,6 +182,7 @@ fn outcome(attempt: &Attempt) -> Option<Result<(), Errno>> {
     })
 }
 
+/// Tests, and a function for the tests of other modules.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -190,11 +190,11 @@ pub(crate) mod tests {
     use rustix::net::{bind, getsockname, socket};
     use std::net::TcpListener;
 
-    /// Longer than the tests ever wait, even on a busy host.
+    /// A timeout that no test reaches, even on a busy host.
     const PATIENCE: Nanos = Nanos::from_secs(600);
 
-    /// Returns a port that refuses connections as long as the returned socket exists. The socket is bound, so that no
-    /// other program gets the port, and it does not listen.
+    /// Returns an address that refuses connections while the returned socket exists. The socket is bound, so that no
+    /// other program gets the port, but does not listen.
     pub(crate) fn refusing() -> (OwnedFd, SocketAddr) {
         let taken = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         bind(&taken, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -241,7 +241,7 @@ pub(crate) mod tests {
             assert_eq!(reach_all(&addresses, Nanos::from_millis(100)), Some(ReachOutcome::Silent(silent.addr())));
         }
         assert_eq!(reach_all(&[first, second], PATIENCE), Some(ReachOutcome::Refuses(first)));
-        // The kernel does not allow TCP connections to a broadcast address. It returns an error without sending a
+        // A broadcast address. The kernel does not permit TCP connections to it, and returns an error without sending a
         // packet.
         let barred = SocketAddr::from(([255, 255, 255, 255], 80));
         assert_eq!(reach_all(&[first, barred], PATIENCE), Some(ReachOutcome::NotPermitted(barred)));

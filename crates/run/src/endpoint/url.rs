@@ -7,14 +7,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The parts of a URL.
+/// The parts of a parsed URL.
 #[derive(Debug)]
 pub struct ParsedUrl {
-    /// The URL with a scheme, percent-encoded. The URL of a Unix socket is written in one canonical form.
+    /// The URL with its scheme, percent-encoded. The URL of a Unix socket has a canonical form.
     pub url: String,
-    /// Value of the `Host` header.
+    /// Value of the `Host` header field.
     pub authority: String,
-    /// Path and query; at least `/`.
+    /// Path and query of requests; at least `/`.
     pub path: String,
     /// Whether connections use TLS.
     pub is_secure: bool,
@@ -22,17 +22,17 @@ pub struct ParsedUrl {
     pub location: ServerLocation,
 }
 
-/// The location of the server that a URL names.
+/// The place where the server of a URL listens.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ServerLocation {
-    /// A host, without the brackets of an IPv6 address, and a port.
+    /// A host (without the brackets of an IPv6 address) and a port.
     Host(String, u16),
-    /// The path of a Unix socket.
+    /// Path of a Unix socket.
     Socket(PathBuf),
 }
 
-/// Parses a URL. With `socket`, the server is at that Unix socket, and the URL only determines the scheme, the `Host`
-/// header and the path of requests.
+/// Parses a URL. With `socket`, the server is at that Unix socket; the URL determines only the scheme, the `Host`
+/// header field and the path of requests.
 pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
     if let Some((is_secure, rest)) = strip_unix_scheme(text) {
         let bad = |why: &str| RunError::BadUrl { url: text.to_owned(), why: why.to_owned() };
@@ -52,7 +52,7 @@ pub fn parse(text: &str, socket: Option<&Path>) -> Result<ParsedUrl, RunError> {
 }
 
 impl ParsedUrl {
-    /// Returns this URL with its server at a Unix socket.
+    /// Replaces the location of the server by a Unix socket.
     fn at_socket(self, socket: PathBuf) -> ParsedUrl {
         let scheme = if self.is_secure { "https" } else { "http" };
         let url = format!("{scheme}+unix://{}{}", percent_encode(socket.as_os_str().as_bytes()), self.path);
@@ -60,14 +60,14 @@ impl ParsedUrl {
     }
 }
 
-/// Strips the scheme from the URL of a Unix socket. Returns whether the scheme means TLS, and the rest of the URL.
-/// Returns `None` for other URLs.
+/// Strips the scheme from the URL of a Unix socket. Returns whether the scheme means TLS, and the rest of the URL;
+/// `None` for other URLs.
 fn strip_unix_scheme(text: &str) -> Option<(bool, &str)> {
-    // `http://unix:` is nginx's spelling of an upstream server.
+    // nginx writes the URL of an upstream server as `http://unix:`.
     let schemes = [("http+unix:", false), ("https+unix:", true), ("unix:", false), ("http://unix:", false)];
     let (is_secure, rest) =
         schemes.iter().find_map(|(scheme, is_secure)| Some((*is_secure, text.strip_prefix(scheme)?)))?;
-    // `unix:80` means port 80 of a host called `unix`.
+    // Excludes `unix:80`, which is port 80 of a host with the name `unix`.
     (!rest.starts_with(|first: char| first.is_ascii_digit())).then_some((is_secure, rest))
 }
 
@@ -95,7 +95,7 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     if let Some(control) = text.chars().find(|c| c.is_control()) {
         return Err(bad(format!("it has the control character {control:?}: remove it, or percent-encode it")));
     }
-    // A `://` in the path, the query or the fragment does not follow the scheme of this URL.
+    // A `://` in the path, the query or the fragment does not belong to a scheme.
     let has_scheme = text.find("://").is_some_and(|at| !text[..at].contains(['/', '?', '#']));
     let url = if has_scheme { text.to_owned() } else { format!("http://{text}") };
     let authority_from = url.find("://").map_or(0, |at| at + 3);
@@ -134,8 +134,8 @@ fn parse_http_url(text: &str) -> Result<ParsedUrl, RunError> {
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let (host, authority) = match host.split_once('%') {
-        // An IPv6 zone follows `%25`, or `%` as people often write it. The `Host` header must not contain the zone (RFC
-        // 6874 §4).
+        // An IPv6 zone follows `%25`, or just `%` as people often write. The `Host` header field must not contain the
+        // zone (RFC 6874 §4).
         Some((address, zone)) => {
             let zone = zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone);
             let zone =
@@ -159,7 +159,7 @@ fn percent_encode(bytes: &[u8]) -> String {
     bytes.iter().map(encode_byte).collect()
 }
 
-/// Percent-decodes a text; `None` if an escape is not valid.
+/// Percent-decodes a text; `None` if it contains an invalid escape.
 fn percent_decode(text: &str) -> Option<Vec<u8>> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -182,7 +182,7 @@ mod tests {
             ("127.0.0.1:8080/a?b=c", "127.0.0.1:8080", "/a?b=c", "127.0.0.1", 8080),
             ("http://[::1]:81/x", "[::1]:81", "/x", "::1", 81),
             ("http://[::1]/", "[::1]", "/", "::1", 80),
-            // The zone identifies an interface of this host, so it is not sent.
+            // Expects that the `Host` header field lacks the IPv6 zone, which has a meaning only on this host.
             ("http://[fe80::1%25eth0]:81/x", "[fe80::1]:81", "/x", "fe80::1%eth0", 81),
             ("http://[fe80::1%25a%2Fb]/", "[fe80::1]", "/", "fe80::1%a/b", 80),
             ("http://[fe80::1%2525]/", "[fe80::1]", "/", "fe80::1%25", 80),
@@ -216,7 +216,7 @@ mod tests {
             let found = parse(text, None).unwrap();
             assert_eq!((found.url.as_str(), found.authority.as_str()), (url, "localhost"), "{text}");
             assert_eq!(found.location, ServerLocation::Socket("/run/app.sock".into()), "{text}");
-            // The resulting URL parses to itself.
+            // Expects that the canonical URL is unchanged when it is parsed again.
             assert_eq!(parse(&found.url, None).unwrap().url, url);
         }
         let odd = Path::new("/run/100% a/ü.sock");
