@@ -9,15 +9,15 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Maximum number of clients.
 pub const MAX_CLIENTS: usize = 200;
 
-/// Number of the server's host.
+/// Number of the host on which the server runs.
 pub const SERVER: HostNumber = HostNumber(0);
 
-/// Number of a host in the test bed: 0 is the server, and the clients have the numbers from 1.
+/// Number of a host in the test bed: 0 is the server's host, and the clients' hosts have the numbers from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostNumber(pub usize);
 
 impl HostNumber {
-    /// The host's name for `ip netns exec`: `server`, `client1`, `client2`.
+    /// The host's name in `ip netns exec`: `server`, `client1`, `client2` and so on.
     pub fn name(self) -> String {
         match self {
             SERVER => "server".to_owned(),
@@ -35,31 +35,31 @@ impl HostNumber {
         Ipv6Addr::new(0x2001, 2, 0, self.0 as u16, 0, 0, 0, 1)
     }
 
-    /// The network of the host's IPv4 addresses, in the notation of iproute2.
+    /// The network of all IPv4 addresses of the host, in the notation of iproute2.
     pub fn ipv4_network(self) -> String {
         format!("198.18.{}.0/24", self.0)
     }
 
-    /// The network of the host's IPv6 addresses, in the notation of iproute2.
+    /// The network of all IPv6 addresses of the host, in the notation of iproute2.
     pub fn ipv6_network(self) -> String {
         format!("2001:2:0:{:x}::/64", self.0)
     }
 
-    /// The number of the host with this IPv4 address, even if the test bed has fewer hosts. `None` if the address is
-    /// outside of the test bed's networks.
+    /// The number of the host with this IPv4 address; `None` if the address is outside of the test bed's networks. The
+    /// test bed may have fewer hosts than this number.
     pub fn from_ipv4([a, b, host, _]: [u8; 4]) -> Option<HostNumber> {
         (a == 198 && b == 18).then_some(HostNumber(host.into()))
     }
 
-    /// The number of the host with this IPv6 address, even if the test bed has fewer hosts. `None` if the address is
-    /// outside of the test bed's networks.
+    /// The number of the host with this IPv6 address; `None` if the address is outside of the test bed's networks. The
+    /// test bed may have fewer hosts than this number.
     pub fn from_ipv6(address: [u8; 16]) -> Option<HostNumber> {
         let [0x20, 0x01, 0, 2, 0, 0, high, low, ..] = address else { return None };
         Some(HostNumber(u16::from_be_bytes([high, low]).into()))
     }
 }
 
-/// The error for a placeholder of a client that does not exist.
+/// The error for a placeholder, such as `{client 9}`, of a client that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{{{placeholder}}}` in the command names no host: there are {{server}} and {{client 1}} to {{client {clients}}}"
@@ -69,11 +69,11 @@ pub struct UnknownHostError {
     clients: usize,
 }
 
-/// Replaces the placeholders in a word of a command: `{server}` and `{client 1}` by IPv4 addresses, and `{server v6}`
-/// and `{client 1 v6}` by IPv6 addresses. Other text in braces does not change.
+/// Replaces the placeholders in a word of a command by addresses: `{server}` and `{client 1}` by IPv4 addresses, and
+/// `{server v6}` and `{client 1 v6}` by IPv6 addresses. Other text in braces is unchanged.
 ///
 /// # Errors
-/// The error names a placeholder of a client that does not exist.
+/// [`UnknownHostError`] if a placeholder names a client that does not exist.
 pub fn fill_addresses(word: &str, clients: usize) -> Result<String, UnknownHostError> {
     let mut filled = String::with_capacity(word.len());
     let mut rest = word;

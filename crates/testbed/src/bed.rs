@@ -1,5 +1,5 @@
-//! A running test bed. This module starts the hosts of the server and the clients and the router between them, and
-//! collects their counts of packets at the end.
+//! A running test bed: the hosts of the server and the clients, and the router between them. This module starts them,
+//! and collects their packet counts at the end.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
@@ -14,33 +14,34 @@ use rustix::thread::{CapabilitySet, LinkNameSpaceType, UnshareFlags, capabilitie
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 
-/// A running test bed. Dropping this value ends the router. A host exists until the last process in it has ended.
+/// A running test bed. Dropping this value stops the router. A host (network namespace) exists until the last process
+/// in it has ended.
 #[derive(Debug)]
 pub struct RunningTestbed {
     settings: NetworkSettings,
     cpus: Cpus,
-    /// The server's host, followed by the clients' hosts.
+    /// The server's host, then the clients' hosts in the order of their numbers.
     hosts: Vec<Namespace>,
     router: RouterThread,
-    /// Number of packets that the kernel had dropped, before the test bed started, because a CPU's backlog was full.
+    /// Number of packets that the kernel had dropped on full receive queues (CPU backlogs) before the test bed started.
     backlog_drops_before: u64,
 }
 
-/// The measurements of a test bed, which are part of its JSON document.
+/// The results of a test bed, which are part of its JSON document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestbedResults {
-    /// The settings of the network between the hosts.
+    /// The settings of the network between the server and the clients.
     pub shape: testbed::Shape,
-    /// The server, with the counts of its packets.
+    /// The server's host, with the counts of its packets.
     pub server: testbed::Host,
-    /// The clients, in the order of their numbers, with the counts of their packets.
+    /// The clients' hosts, in the order of their numbers, with the counts of their packets.
     pub clients: Vec<testbed::Client>,
-    /// Measurements of the router's performance.
+    /// The router's packet counts, lateness and CPU time.
     pub router: testbed::Router,
 }
 
-/// Moves this process into a new user namespace, in which it is root, unless it is already permitted to create network
-/// namespaces. The process must not have started a thread before.
+/// Moves this process into a new user namespace in which it is root. Does nothing if the process may already create
+/// network namespaces. The process must not have started a thread before.
 ///
 /// # Errors
 /// [`TestbedError`] if the kernel does not permit users to create user namespaces.
@@ -63,7 +64,7 @@ pub fn become_root() -> Result<(), TestbedError> {
 }
 
 impl RunningTestbed {
-    /// Starts a test bed.
+    /// Starts the hosts and the router of a test bed.
     ///
     /// # Errors
     /// [`TestbedError`] if this process may not create network namespaces, or if a TUN device or the program `ip` is
@@ -92,13 +93,13 @@ impl RunningTestbed {
         &self.cpus
     }
 
-    /// Whether every host's packets are received on the CPUs that were chosen for this host.
+    /// Whether each host's packets are received on the CPUs that were chosen for the host.
     pub fn has_packet_steering(&self) -> bool {
         self.hosts.iter().all(|host| host.has_packet_steering)
     }
 
-    /// Runs `body` in a thread on a host. The sockets that `body` opens stay on that host, even if other threads use
-    /// them.
+    /// Runs `body` in a thread on a host of the test bed. The sockets that `body` opens belong to that host, even if
+    /// other threads use them.
     ///
     /// # Errors
     /// [`TestbedError`] if the host does not exist or cannot be entered.
@@ -115,12 +116,12 @@ impl RunningTestbed {
         result.map_err(|error: rustix::io::Errno| TestbedError::Namespace(error.into()))
     }
 
-    /// The hosts, each with the file descriptor that keeps its network namespace alive.
+    /// The hosts, each with an open file of its network namespace, by which a thread can enter it.
     pub(crate) fn namespaces(&self) -> impl Iterator<Item = (HostNumber, &File)> {
         self.hosts.iter().enumerate().map(|(number, host)| (HostNumber(number), &host.file))
     }
 
-    /// Ends the router and returns the test bed's measurements; `None` if the router thread panicked.
+    /// Stops the router, and returns the results of the test bed; `None` if the router thread panicked.
     pub fn stop(self) -> Option<TestbedResults> {
         let RunningTestbed { settings, cpus, mut hosts, router, backlog_drops_before } = self;
         let results = router.stop()?;
@@ -173,8 +174,8 @@ fn describe_router(results: &RouterResults, cpus: &Cpus, backlog_packets: u64) -
     }
 }
 
-/// Number of packets that the kernel dropped because a CPU's backlog was full: the sum of the second, hexadecimal
-/// column of softnet_stat over all CPUs.
+/// Number of packets that the kernel has dropped on full receive queues (CPU backlogs) since boot: the sum of the
+/// second, hexadecimal column of /proc/net/softnet_stat.
 fn backlog_drops() -> u64 {
     let text = fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
     let dropped = |line: &str| u64::from_str_radix(line.split_ascii_whitespace().nth(1)?, 16).ok();

@@ -1,15 +1,16 @@
 //! The CPUs of the server, the clients and the router.
 //!
-//! To receive a packet, the kernel processes it up to the socket (receive work). By default, this runs on the CPU of
-//! the thread that writes the packet to the host's device, which is the router's CPU. Receive packet steering
-//! (Documentation/networking/scaling.rst in the kernel's sources) moves each host's receive work to CPUs that are
-//! chosen for this host, so that the server's CPUs process only the server's packets.
+//! For each packet that a host receives, the kernel does some work (receive work) before a socket has the data. By
+//! default, this runs on the CPU of the thread that writes the packet to the host's device, which is the router's CPU.
+//! Receive packet steering (Documentation/networking/scaling.rst in the kernel's sources) moves each host's receive
+//! work to CPUs that are chosen for this host, so that the server's CPUs process only the server's packets.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
 use brimful_core::cpus::CpuList;
 
-/// The CPUs of the server, the clients and the router. The lists are empty if receive work is not moved to chosen CPUs.
+/// The CPUs of the server, the clients and the router. The lists are empty if the kernel's work for received packets is
+/// not moved to certain CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cpus {
     /// CPUs of the server.
@@ -20,7 +21,7 @@ pub struct Cpus {
     pub router: Option<usize>,
 }
 
-/// The CPUs that the user requested. [`Cpus::choose`] chooses a CPU or CPUs for each `None`.
+/// The CPUs that the user requested. For each `None`, [`Cpus::choose`] chooses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuRequest {
     /// CPUs of the server.
@@ -31,23 +32,22 @@ pub struct CpuRequest {
     pub router: Option<usize>,
 }
 
-/// The CPU on which the router's thread runs.
+/// The CPU of the router's thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadPlacement {
     /// The CPU to which the thread is pinned; `None` if it may run on any CPU.
     pub cpu: Option<usize>,
-    /// Whether neither the server nor the clients use the CPU of the router's thread, so that this thread may poll
-    /// continuously instead of sleeping.
+    /// Whether the server and the clients use other CPUs. If so, the thread may poll instead of sleeping.
     pub is_exclusive: bool,
 }
 
 impl Cpus {
-    /// Chooses the CPUs that the user did not request. If three or more CPUs are online, the router has a CPU of its
-    /// own. Otherwise, it shares the last of the clients' CPUs. The server and the clients each get half of the
-    /// remaining CPUs. With a single CPU, receive work is not moved.
+    /// Chooses the CPUs that the user did not request. With three or more CPUs, the router has one of its own;
+    /// otherwise, it shares the last of the clients' CPUs. The server and the clients each get half of the remaining
+    /// CPUs. With a single CPU, the lists are empty.
     ///
     /// # Errors
-    /// [`TestbedError::Cpu`] if the request names a CPU that is not online.
+    /// [`TestbedError::Cpu`] if a requested CPU is not online.
     pub fn choose(online: &[usize], request: &CpuRequest) -> Result<Cpus, TestbedError> {
         let mut server = request.server.clone().unwrap_or_default();
         let mut clients = request.clients.clone().unwrap_or_default();
@@ -79,21 +79,21 @@ impl Cpus {
         Ok(Cpus { server, clients, router })
     }
 
-    /// The CPUs that receive a host's packets.
+    /// The CPUs on which a host's packets are received.
     pub(crate) fn of_host(&self, host: HostNumber) -> &[usize] {
         if host == SERVER { &self.server } else { &self.clients }
     }
 
-    /// The CPU of the router's thread.
+    /// The CPU of the router's thread, and whether it is exclusive.
     pub(crate) fn router_placement(&self) -> ThreadPlacement {
         let is_shared = |cpu: usize| self.server.contains(&cpu) || self.clients.contains(&cpu);
-        // If receive work is not moved to chosen CPUs (the lists are empty), it runs on every CPU.
+        // If the lists are empty, packets are received on every CPU, so none is exclusive.
         let is_exclusive = self.router.is_some_and(|cpu| !is_shared(cpu)) && !self.server.is_empty();
         ThreadPlacement { cpu: self.router, is_exclusive }
     }
 }
 
-/// Formats CPU numbers as the kernel's file `rps_cpus` expects them: a hexadecimal bit mask in groups of 32 CPUs.
+/// Formats CPU numbers for the kernel's file `rps_cpus`: a hexadecimal bit mask in groups of 32 CPUs.
 pub(crate) fn cpu_mask(cpus: &[usize]) -> String {
     let groups = cpus.iter().max().map_or(1, |most| most / 32 + 1);
     let group = |number: usize| {

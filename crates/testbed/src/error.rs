@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// An error that prevented or ended a test bed. The message also says what to do.
+/// The reason why a test bed cannot be started, or has ended. The message also says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// This process is not permitted to create network namespaces, or the kernel does not support them.
@@ -15,7 +15,7 @@ pub enum TestbedError {
     /// The user and group ID maps of the user namespace could not be written.
     #[error("cannot become root in a user namespace: {path}: {source}; run as root")]
     UserNamespace {
-        /// The file below /proc that could not be written.
+        /// The file in /proc that could not be written.
         path: &'static str,
         /// The error of the system call.
         source: io::Error,
@@ -53,10 +53,10 @@ pub enum TestbedError {
         /// The error of the system call.
         source: io::Error,
     },
-    /// A flag names a CPU that is not online.
+    /// A flag contains the number of a CPU that is not online.
     #[error("{flag} names CPU {cpu}, which is not online: there are {online}")]
     Cpu {
-        /// The flag that names the CPU.
+        /// The flag with the CPU's number.
         flag: &'static str,
         /// Number of the CPU.
         cpu: usize,
@@ -66,7 +66,7 @@ pub enum TestbedError {
     /// Another system call failed.
     #[error("cannot {what}: {source}; raise the limits of this host (`ulimit -n`, `ulimit -u`) and try again")]
     Kernel {
-        /// The action that failed.
+        /// The action for which the system call was made.
         what: &'static str,
         /// The error of the system call.
         source: io::Error,
@@ -82,12 +82,12 @@ pub enum TestbedError {
 }
 
 impl TestbedError {
-    /// Whether the error was caused by the command line, as opposed to the environment.
+    /// Whether the cause is the command line, as opposed to the environment.
     pub fn is_usage(&self) -> bool {
         matches!(self, TestbedError::Cpu { .. } | TestbedError::Command { .. })
     }
 
-    /// Returns a function for `map_err` that makes an error of the action `what` from the error of a system call.
+    /// Returns a function for `map_err` that converts the error of a system call. `what` is the action that failed.
     pub(crate) fn kernel<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> TestbedError {
         move |source| TestbedError::Kernel { what, source: source.into() }
     }

@@ -1,10 +1,9 @@
-//! The round-trip times of connections. The round-trip time of a connection is drawn from a histogram when the
-//! connection's first packet arrives.
+//! The round-trip times of connections, each drawn from a histogram when the first packet of the connection arrives.
 //!
-//! Each client has a random stream of its own. The n-th connection of a client gets the n-th draw of this stream,
-//! regardless of its ports, so the same seed yields the same round-trip times. If a SYN has the same ports as an
-//! earlier one but a different sequence number, it starts a new connection. Memory is bounded: flows without packets
-//! for a long time are removed.
+//! Each client has its own random stream. The n-th connection of a client gets the n-th draw of this stream, whatever
+//! its ports are, so the same seed yields the same round-trip times. A SYN with the ports of an earlier connection but
+//! another sequence number starts a new connection. Memory is bounded: connections without packets for a long time are
+//! forgotten.
 
 use crate::packet::{Flow, PacketHead};
 use crate::rtt::RttHistogram;
@@ -13,12 +12,12 @@ use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 use std::collections::HashMap;
 
-/// Maximum number of flows in a generation. Flows are kept in two generations. When a packet arrives, its flow moves to
-/// the younger generation. When the younger generation is full, the older one is dropped, and the younger one becomes
-/// the older.
+/// Maximum number of flows (connections) in each of two generations. When a packet arrives, its flow moves to the
+/// younger generation. When the younger generation is full, the older one is dropped, and the younger one becomes the
+/// older.
 const GENERATION: usize = 1 << 18;
 
-/// The flows of one client.
+/// The connections (flows) of one client, with their round-trip times.
 #[derive(Debug)]
 pub struct Flows {
     histogram: RttHistogram,
@@ -37,15 +36,15 @@ struct FlowState {
 }
 
 impl Flows {
-    /// Creates an empty set of flows. Each client number has a random stream of its own.
+    /// Creates an empty set of flows for a client. Each client number has its own random stream.
     pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
-        // The bitwise complement keeps these random streams different from those of the links, which use the number
-        // itself.
+        // The links' random streams use the client's number itself. Its bitwise complement gives different streams
+        // here.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }
 
-    /// Returns the round-trip time of a packet's flow. Draws one if the packet starts a new connection.
+    /// Returns the round-trip time of a packet's connection. Draws it if the packet starts a new connection.
     pub fn rtt(&mut self, head: &PacketHead) -> Nanos {
         let is_same_connection = |flow: &FlowState| head.syn_sequence.is_none() || flow.opened == head.syn_sequence;
         if let Some(flow) = self.young.get(&head.flow).filter(|flow| is_same_connection(flow)) {

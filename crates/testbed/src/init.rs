@@ -1,6 +1,6 @@
-//! The first process of the PID namespace in which the user's command runs. It starts the command, waits for the
-//! command and for orphaned processes, and exits with the command's exit code. The kernel then ends all other processes
-//! of the namespace.
+//! The first process of the PID namespace in which the user's command runs. It starts the command, waits for it and for
+//! orphaned processes, and exits with the command's exit code. The kernel then kills all other processes of the
+//! namespace.
 
 use crate::TestbedError;
 use crate::run::INTERRUPT;
@@ -11,22 +11,21 @@ use signal_hook::iterator::Signals;
 use std::ffi::CStr;
 use std::process::Command;
 
-/// Runs a command; returns its exit code, or 128 plus the number of the signal that ended it. When the process `parent`
-/// ends, the kernel ends this process, and with it all processes of the namespace.
+/// Runs a command. Returns its exit code, or 128 plus the number of the signal that ended it. When the process `parent`
+/// ends, the kernel kills this process, and with it all processes of the namespace.
 ///
 /// # Errors
 /// [`TestbedError`] if the command cannot be started.
 pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(TestbedError::kernel("follow the parent process"))?;
     if !is_child_of(parent) {
-        // The parent ended before this process asked the kernel for a signal at the parent's end, so that signal will
-        // never come.
+        // The parent ended before this process requested a signal for that event, so the signal will never come.
         return Ok(128 + Signal::KILL.as_raw() as u8);
     }
     let mut signals =
         Signals::new([SIGTERM, SIGHUP, INTERRUPT.as_raw()]).map_err(TestbedError::kernel("listen for signals"))?;
-    // Show the processes of this namespace in /proc. Some containers do not permit this mount. Then /proc continues to
-    // show the processes of the outer namespace, under other IDs.
+    // Mounts /proc to show the processes of this namespace. Where this is not permitted, as in some containers, /proc
+    // continues to show the processes of the outer namespace, with other IDs.
     let _ = mount("proc", "/proc", "proc", MountFlags::empty(), None::<&CStr>);
     let Some((program, arguments)) = command.split_first() else { return Ok(0) };
     let child = Command::new(program).args(arguments).spawn();
@@ -39,7 +38,7 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
                 SIGHUP => Signal::HUP,
                 _ => Signal::INT,
             };
-            // Sending a signal fails only if the command has already ended.
+            // An error means that the command has already ended.
             let _ = kill_process(pid, signal);
         }
     };
@@ -50,13 +49,13 @@ pub fn run_init(parent: u32, command: &[String]) -> Result<u8, TestbedError> {
     wait_for(pid)
 }
 
-/// Whether this process is still a child of the process `parent`. /proc still shows the outer namespace here.
+/// Whether this process is still a child of `parent`. At this time, /proc still shows the outer namespace.
 fn is_child_of(parent: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("PPid:").is_some_and(|pid| pid.trim() == parent.to_string()))
 }
 
-/// Waits for the command to end. Also waits for orphaned processes that end before it, so that they do not remain as
+/// Waits for the command to end. Also waits for orphaned processes that end earlier, which would otherwise remain as
 /// zombies.
 fn wait_for(command: Pid) -> Result<u8, TestbedError> {
     loop {

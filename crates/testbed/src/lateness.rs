@@ -1,17 +1,16 @@
-//! The lateness with which packets leave the router, relative to their due times: a histogram with a precision of 0.1
-//! %.
+//! A histogram, with a precision of 0.1 %, of how late packets leave the router relative to their due times.
 
 use brimful_core::Nanos;
 use brimful_core::record::Summary;
 use hdrhistogram::Histogram;
 
-/// Maximum lateness in the histogram, in nanoseconds. A greater lateness is recorded as this value.
+/// Maximum lateness in the histogram, in nanoseconds. A packet with a greater lateness counts as this late.
 const MAX_LATENESS: u64 = 60_000_000_000;
 
-/// A histogram of the lateness of all packets so far.
+/// A histogram of the lateness of all packets of the router so far.
 #[derive(Debug)]
 pub struct Lateness {
-    /// The histogram. `None` only if its bounds were invalid; they are constants that are valid.
+    /// The histogram. `None` would mean that its constant bounds are invalid, which they are not.
     histogram: Option<Histogram<u64>>,
 }
 
@@ -21,7 +20,7 @@ impl Lateness {
         Lateness { histogram: Histogram::new_with_bounds(1, MAX_LATENESS, 3).ok() }
     }
 
-    /// Records the lateness of a packet.
+    /// Adds the lateness of one packet.
     pub fn record(&mut self, late: Nanos) {
         if let Some(histogram) = &mut self.histogram {
             histogram.saturating_record(late.0);

@@ -3,9 +3,9 @@
 //!
 //! - [`RunningTestbed`]: network namespaces (called hosts) of a server and its clients, each with a TUN device, and the
 //!   router between them.
-//! - [`NetworkSettings`]: the clients' round-trip times ([`Rtts`]), loss, rate and reordering ([`LinkSettings`]).
-//! - [`run`]: runs a command within the test bed, in PID and mount namespaces of its own. There, `ip netns exec`
-//!   accepts the names of the hosts.
+//! - [`NetworkSettings`]: the clients' round-trip times ([`Rtts`]), loss, rate limit and reordering ([`LinkSettings`]).
+//! - [`run`]: runs a command in the test bed, in its own PID and mount namespaces. There, `ip netns exec` accepts the
+//!   names of the hosts.
 //! - [`fill_addresses`]: replaces `{server}` and `{client 1}` in a command by addresses.
 //!
 //! Invariants: no processes, namespaces or mounts remain after the test bed ends, even if it is killed by SIGKILL. No

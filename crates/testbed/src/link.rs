@@ -1,5 +1,5 @@
-//! One direction of the connection between a client and the router. A link loses some packets, queues them at a limited
-//! rate, and delays them. It delays some packets longer, so that later packets overtake them.
+//! A link: one direction of the connection between a client and the router. It loses some packets, queues packets if
+//! its rate is limited, and delays all of them. It delays some packets longer, so that later ones overtake them.
 //!
 //! Whether the n-th packet is lost or reordered depends only on the seed and n, so a run can be repeated. The link does
 //! not read a clock: its caller passes the time.
@@ -10,9 +10,9 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::SeedableRng;
 
-/// A reordered packet is delayed longer by its delay divided by this number, but by at least [`MIN_HOLD_BACK`].
+/// A reordered packet gets its delay divided by this number as an additional delay, but at least [`MIN_HOLD_BACK`].
 const HOLD_BACK_DIVISOR: u64 = 4;
-/// Lower bound of the additional delay of a reordered packet.
+/// Minimum additional delay of a reordered packet.
 const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 
 /// Settings of a link: loss, reordering, and a rate limit.
@@ -20,13 +20,13 @@ const MIN_HOLD_BACK: Nanos = Nanos::from_millis(1);
 pub struct LinkSettings {
     /// Share of the packets that are lost.
     pub loss: f64,
-    /// Share of the packets that are reordered: their delay is a quarter longer, at least by 1 ms.
+    /// Share of the packets that are reordered. Their delay is longer by a quarter, but at least by 1 ms.
     pub reorder: f64,
-    /// Rate limit in bytes per second, at least 1000; `None` without a limit. At a lower rate, the largest packets
-    /// would be delayed for longer than the router's timer wheel permits.
+    /// Rate limit in bytes per second; `None` without a limit. It must be at least 1,000: at lower rates, a large
+    /// packet would be delayed longer than the router's timer wheel permits.
     pub bytes_per_s: Option<f64>,
-    /// Maximum time that a packet waits in the queue of the rate limit, at most 2 s. A packet that would wait longer is
-    /// dropped.
+    /// Maximum time for which a packet may wait in the queue of the rate limit, up to 2 s. A packet that would wait
+    /// longer is dropped.
     pub queue: Nanos,
 }
 
@@ -35,24 +35,24 @@ pub struct LinkSettings {
 pub struct Link {
     settings: LinkSettings,
     random: Pcg64Mcg,
-    /// Time at which the last byte of all queued packets will have been sent.
+    /// Time at which the last byte of the last queued packet leaves the queue.
     free_at: Nanos,
     counts: Counts,
 }
 
 impl Link {
-    /// Creates a link. Each link number has a random stream of its own.
+    /// Creates a link. Each link number has its own random stream.
     pub fn new(settings: LinkSettings, seed: u64, number: u64) -> Link {
-        // Seeds that differ only in their low bits yield similar random streams, so the multiplication spreads the
+        // Seeds that differ only in their low bits yield similar random streams. The multiplication spreads the link's
         // number over all bits.
         let random = Pcg64Mcg::seed_from_u64(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Link { settings, random, free_at: Nanos::ZERO, counts: Counts::default() }
     }
 
-    /// Sends a packet of this length over the link, with the given delay from sending to arrival. Returns the time of
+    /// Sends a packet of `length` bytes over the link, on which it needs the time `delay`. Returns the time of its
     /// arrival; `None` if the packet is lost or the queue is full.
     pub fn send_packet(&mut self, length: usize, delay: Nanos, now: Nanos) -> Option<Nanos> {
-        // Draw two numbers for every packet, even if only one is needed, so that the draws depend only on the packet's
+        // Draws two numbers for every packet, even if only one is needed, so that the draws depend only on the packet's
         // number.
         let loss_draw = self.random.random::<f64>();
         let reorder_draw = self.random.random::<f64>();
@@ -78,8 +78,8 @@ impl Link {
         self.counts
     }
 
-    /// Adds a packet to the queue of the rate limit. Returns when its last byte will have been sent; `None` if the
-    /// queue is full.
+    /// Adds a packet to the queue of the rate limit. Returns the time at which its last byte leaves the queue; `None`
+    /// if the queue is full.
     fn enqueue(&mut self, length: usize, now: Nanos) -> Option<Nanos> {
         let Some(bytes_per_s) = self.settings.bytes_per_s else { return Some(now) };
         let begins = self.free_at.max(now);
@@ -112,12 +112,13 @@ mod tests {
 
     #[test]
     fn packets_take_turns_at_the_rate_and_the_queue_is_bounded() {
-        // At this rate, sending 1000 bytes takes 1 ms.
+        // At the rate limit, a packet of 1,000 bytes takes 1 ms.
         let settings = LinkSettings { bytes_per_s: Some(1e6), queue: Nanos::from_millis(3), ..LinkSettings::default() };
         let mut link = link(settings);
         let sent: Vec<_> = (0..6).map(|_| link.send_packet(1000, DELAY, Nanos::ZERO)).collect();
         let after = |ms| Some(Nanos::from_millis(ms) + DELAY);
-        // The fourth packet waits 3 ms, which is the limit. The fifth and sixth would wait 4 ms, so they are dropped.
+        // The fourth packet waits 3 ms, which is the maximum. The fifth and the sixth would wait longer, so they are
+        // dropped.
         assert_eq!(sent, [after(1), after(2), after(3), after(4), None, None]);
         assert_eq!(link.counts().queue_full_packets, 2);
         let later = Nanos::from_millis(10);

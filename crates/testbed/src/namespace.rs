@@ -1,7 +1,7 @@
 //! A host of the test bed: a network namespace with a loopback device, a TUN device and addresses.
 //!
-//! A thread creates the namespace by entering it. The namespace has no name outside of the test bed; only an open file
-//! descriptor and the processes in the namespace keep it alive.
+//! A thread creates the namespace and is then in it. The namespace has no name outside of the test bed; only an open
+//! file descriptor and the processes in it keep it in existence.
 
 use crate::TestbedError;
 use crate::address::{HostNumber, SERVER};
@@ -18,25 +18,25 @@ use std::process::{Command, Stdio};
 
 /// Name of the TUN device through which a host exchanges packets with the router.
 pub const TUN_DEVICE: &str = "wan";
-/// Length of a host's queue of packets that the router has not read yet. At 50,000 packets per second, the kernel's
-/// default of 500 packets would be full after 10 ms.
+/// Maximum number of packets from a host that wait for the router. At 50,000 packets per second, the kernel's default
+/// of 500 packets would be full after 10 ms.
 const QUEUE_PACKETS: usize = 10_000;
 
 /// The network namespace of a host.
 #[derive(Debug)]
 pub(crate) struct Namespace {
-    /// The file descriptor with which threads enter the namespace.
+    /// An open file of the namespace, by which threads enter it.
     pub file: File,
     /// Whether IPv6 works on the host.
     pub ipv6: bool,
     /// Whether the host's packets are received on the CPUs that were chosen for this host.
     pub has_packet_steering: bool,
-    /// The file /proc/net/dev of the namespace.
+    /// The open file /proc/net/dev of the namespace, with the packet counts of its devices.
     device_counts: File,
 }
 
 impl Namespace {
-    /// Creates a host, with its TUN device, whose packets are received on `cpus`.
+    /// Creates a host whose packets are received on `cpus`. Also returns the file descriptor of its TUN device.
     pub fn create(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), TestbedError> {
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().name(host.name());
@@ -48,10 +48,10 @@ impl Namespace {
         })
     }
 
-    /// Number of packets that the router did not read: the host dropped them because the queue to the router was full.
+    /// Number of packets from the host that were dropped because the router had not read earlier ones.
     pub fn unread_packets(&mut self) -> u64 {
         let mut text = String::new();
-        // Ignore read errors: without the file, the number of drops is unknown and counts as zero.
+        // Errors are ignored: without the file, the number is unknown and counts as zero.
         let _ = self.device_counts.rewind();
         let _ = self.device_counts.read_to_string(&mut text);
         dropped_packets(&text)
@@ -64,7 +64,7 @@ fn enter_new(host: HostNumber, cpus: &[usize]) -> Result<(Namespace, OwnedFd), T
     let file = File::open("/proc/thread-self/ns/net").map_err(TestbedError::kernel("open a network namespace"))?;
     let device_counts = File::open("/proc/thread-self/net/dev").map_err(TestbedError::kernel("open /proc/net/dev"))?;
     let tun = open_tun(TUN_DEVICE).map_err(|error| TestbedError::Tun(error.into()))?;
-    // Without link-local addresses, the kernel does not send router solicitations.
+    // Gives the device no link-local address. Without one, the kernel sends no router solicitations.
     set_sysctl("net/ipv6/conf/wan/addr_gen_mode", "1").ok();
     if host != SERVER {
         set_sysctl("net/ipv4/ip_local_port_range", "1024 65535")?;
@@ -101,7 +101,7 @@ fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     ip.args(["-batch", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = ip.spawn().map_err(TestbedError::NoIp)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Ignore write errors: they mean that `ip` has ended, and its exit status and message show why.
+        // An error means that `ip` has ended, and its exit status and message show why.
         let _ = stdin.write_all(commands.as_bytes());
     }
     let output = child.wait_with_output().map_err(TestbedError::NoIp)?;
@@ -112,14 +112,14 @@ fn run_ip(host: HostNumber, commands: &str) -> Result<(), TestbedError> {
     Err(TestbedError::Ip { host: host.name(), message })
 }
 
-/// Sets a sysctl (kernel setting) of this thread's network namespace.
+/// Sets a kernel setting (sysctl) in the network namespace of this thread.
 fn set_sysctl(name: &str, value: &str) -> Result<(), TestbedError> {
     let path = format!("/proc/sys/{name}");
     fs::write(&path, value).map_err(|source| TestbedError::Setting { path, source })
 }
 
-/// Lets these CPUs receive the host's packets. /sys shows the devices of the namespace in which it was mounted, so it
-/// is mounted again in this namespace.
+/// Moves the receive work for this thread's namespace to these CPUs. The setting is in /sys, which must be mounted
+/// again because it shows the devices of the namespace in which it was mounted.
 fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: rustix::io::Errno| TestbedError::Mount { what, source: source.into() };
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
@@ -129,12 +129,12 @@ fn steer_receive_work(cpus: &[usize]) -> Result<(), TestbedError> {
     fs::write(&path, cpu_mask(cpus)).map_err(|source| TestbedError::Setting { path, source })
 }
 
-/// Number of outgoing packets that the device [`TUN_DEVICE`] dropped, from the text of /proc/net/dev.
+/// Number of outgoing packets that the device [`TUN_DEVICE`] has dropped. `text` is the content of /proc/net/dev.
 fn dropped_packets(text: &str) -> u64 {
     let device = text.lines().find_map(|line| line.trim_start().strip_prefix(TUN_DEVICE)?.strip_prefix(':'));
     let fields = device.unwrap_or_default().split_ascii_whitespace();
-    // A line has eight columns for received packets, and then the columns bytes, packets, errors and drops for sent
-    // packets.
+    // A line has eight columns for received packets. The columns bytes, packets, errors and drops for sent packets
+    // follow.
     fields.skip(11).find_map(|field| field.parse().ok()).unwrap_or(0)
 }
 

@@ -1,4 +1,4 @@
-//! Parses the headers of an IP packet: sender, receiver and ports. The bytes are not trusted, so every length is
+//! Parses the headers of an IP packet for its sender, receiver and ports. The bytes are not trusted, so every length is
 //! checked.
 //!
 //! Sources: RFC 791 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP).
@@ -10,23 +10,22 @@ const UDP: u8 = 17;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// The two pairs of address and port between which packets are exchanged. Packets of both directions belong to the same
-/// flow.
+/// Identifies a connection by its two pairs of address and port. Packets of both directions have the same flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     protocol: u8,
-    /// The two pairs of address and port, the smaller pair first. IPv4 addresses are padded with zeros.
+    /// The two pairs of address and port, the smaller pair first. IPv4 addresses are padded with zeros to 16 bytes.
     ends: [([u8; 16], u16); 2],
 }
 
-/// The sender, receiver and flow of a packet, from its headers.
+/// The sender, receiver and flow of a packet, as parsed from its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketHead {
-    /// The sender's host; `None` if the address is outside of the test bed.
+    /// The sending host; `None` if the address is outside of the test bed.
     pub from: Option<HostNumber>,
-    /// The receiver's host; `None` if the address is outside of the test bed.
+    /// The receiving host; `None` if the address is outside of the test bed.
     pub to: Option<HostNumber>,
-    /// The packet's flow. Fragments do not contain ports, so the ports of their flow are zero.
+    /// The packet's flow. Fragments of packets do not contain ports, so the ports of their flow are zero.
     pub flow: Flow,
     /// TCP sequence number of a packet that opens a connection (a SYN without ACK); `None` for other packets.
     pub syn_sequence: Option<u32>,
@@ -60,8 +59,8 @@ fn parse_ipv4(packet: &[u8]) -> Option<PacketHead> {
     })
 }
 
-/// Parses the header of an IPv6 packet. Extension headers are not parsed: a packet with extension headers has a flow
-/// without ports.
+/// Parses the header of an IPv6 packet. Extension headers are not parsed, so the flow of a packet that has them has no
+/// ports.
 fn parse_ipv6(packet: &[u8]) -> Option<PacketHead> {
     let (header, payload) = packet.split_at_checked(40)?;
     let from: [u8; 16] = header[8..24].try_into().ok()?;
@@ -89,6 +88,7 @@ fn opening_sequence(protocol: u8, payload: &[u8]) -> Option<u32> {
     (header[13] & (SYN | ACK) == SYN).then(|| u32::from_be_bytes([header[4], header[5], header[6], header[7]]))
 }
 
+/// Tests, and a function for the tests of other modules.
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
@@ -136,7 +136,7 @@ pub(crate) mod tests {
         assert_eq!(parse_head(&whole[..19]), None);
         assert_eq!(parse_head(&[0x60; 39]), None);
         assert_eq!((parse_head(&[]), parse_head(&[0; 60])), (None, None));
-        // A packet that is cut off after its addresses has a receiver, but no ports.
+        // A packet that is cut off after its addresses. Expects a receiver, but no ports.
         let cut = parse_head(&whole[..22]).unwrap();
         assert_eq!((cut.to, cut.syn_sequence, cut.flow.ends[0].1), (Some(HostNumber(1)), None, 0));
         let mut fragment = whole;

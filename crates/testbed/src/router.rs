@@ -1,11 +1,11 @@
-//! The router between the server and its clients, without I/O: it receives packets from its caller, and returns each
-//! packet when it is due.
+//! The router between the server and its clients, without I/O: its caller passes packets to it, and gets each packet
+//! back when it is due.
 //!
 //! Every client has a link up to the router and a link down from the router. The two links divide the client's
 //! round-trip time; by default, each has half of it. The server is connected to the router without a delay. So a packet
 //! between a client and the server passes one link, and a packet from client to client passes two. A timer wheel
-//! contains the packets on all links. Memory is bounded: if it contains `MAX_QUEUED_PACKETS` packets, further packets
-//! are dropped and counted.
+//! contains the packets on all links. Memory is bounded: if the wheel contains `MAX_QUEUED_PACKETS` packets, further
+//! packets are dropped and counted.
 //!
 //! The router does not read a clock: its caller passes the time. Source: Banga & Druschel 1997, Figure 3.
 
@@ -20,7 +20,7 @@ use brimful_core::testbed::Link as LinkCounts;
 
 /// Maximum size of a packet, in bytes.
 pub const MTU: usize = 1500;
-/// Maximum number of packets in the router. They need 200 MB if all have the maximum size.
+/// Maximum number of packets in the router. They need 200 MB of memory if all have the maximum size.
 const MAX_QUEUED_PACKETS: usize = 1 << 17;
 
 /// Settings of the network between the server and its clients.
@@ -30,51 +30,52 @@ pub struct NetworkSettings {
     pub clients: usize,
     /// Round-trip times between the clients and the server.
     pub rtts: Rtts,
-    /// Share of the round-trip time on the way from the client to the router; the rest is on the way back.
+    /// Share of the round-trip time that packets need from the client to the router; they need the rest for the way
+    /// back.
     pub up_share: f64,
     /// Loss, reordering and rate limit of each client's links.
     pub link: LinkSettings,
-    /// Seed of all random decisions.
+    /// Seed of all random numbers: losses, reorderings and drawn round-trip times.
     pub seed: u64,
 }
 
-/// The router, with the packets on its links.
+/// The router between the hosts, with the packets on its links.
 #[derive(Debug)]
 pub struct Router {
     clients: Vec<Client>,
     wheel: TimerWheel<Packet>,
-    /// Unused buffers, which are reused for further packets.
+    /// Unused packet buffers.
     pool: Vec<Vec<u8>>,
     max_held: usize,
     no_room: u64,
     no_host: u64,
 }
 
-/// A client's two links.
+/// The two links of one client.
 #[derive(Debug)]
 struct Client {
     up: Link,
     down: Link,
     rtt: RttRange,
     up_share: f64,
-    /// The client's connections, if a round-trip time is drawn for each connection; otherwise `None`.
+    /// The client's connections with their round-trip times; `None` if all have the same round-trip time.
     flows: Option<Flows>,
 }
 
-/// A packet that is on its way over a link.
+/// A packet on its way over a link.
 #[derive(Debug)]
 struct Packet {
-    /// A buffer. Its first `length` bytes are the packet.
+    /// A buffer, whose first `length` bytes are the packet.
     bytes: Vec<u8>,
     length: usize,
     to: HostNumber,
     due: Nanos,
-    /// Whether the packet is on the last link of its way. Otherwise, it is on the link up to the router, and the link
-    /// down to another client follows.
+    /// Whether the packet is on its last link. Otherwise, it is on the link up to the router, and will then go down to
+    /// another client.
     is_last_hop: bool,
 }
 
-/// Counts of the packets from and to a client.
+/// Counts of the packets from and to one client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientCounts {
     /// Counts of the packets from the client.
@@ -86,7 +87,7 @@ pub struct ClientCounts {
 }
 
 impl Router {
-    /// Creates a router that contains no packets.
+    /// Creates a router without packets.
     pub fn new(settings: &NetworkSettings) -> Router {
         let client = |index: usize| {
             let link = |number: usize| Link::new(settings.link, settings.seed, number as u64);
@@ -107,17 +108,17 @@ impl Router {
         }
     }
 
-    /// Returns a buffer for a packet of the maximum size; its contents are arbitrary.
+    /// Returns a buffer for a packet of the maximum size, with arbitrary content.
     pub fn buffer(&mut self) -> Vec<u8> {
         self.pool.pop().unwrap_or_else(|| vec![0; MTU])
     }
 
-    /// Returns an unused buffer to the router, which reuses it for another packet.
+    /// Returns a buffer to the router for reuse.
     pub fn recycle(&mut self, buffer: Vec<u8>) {
         self.pool.push(buffer);
     }
 
-    /// Accepts a packet that the host `from` sent: the first `length` bytes of the buffer.
+    /// Accepts a packet that the host `from` has sent. The packet is the first `length` bytes of the buffer.
     pub fn receive(&mut self, from: HostNumber, bytes: Vec<u8>, length: usize, now: Nanos) {
         let Some(head) = bytes.get(..length).and_then(packet::parse_head) else { return self.drop_unknown(bytes) };
         let exists = |host: &HostNumber| host.0 <= self.clients.len();
@@ -133,13 +134,13 @@ impl Router {
         }
     }
 
-    /// Due time of the next packet; `None` if there is no packet.
+    /// Due time of the next packet; `None` if the router contains no packets.
     pub fn next_due(&self) -> Option<Nanos> {
         self.wheel.next_due()
     }
 
-    /// Delivers at most `limit` packets that are due: calls `deliver` with the receiver, the packet and the due time of
-    /// each. Returns whether more packets may be due.
+    /// Delivers at most `limit` due packets: calls `deliver` with the receiver, the packet and its due time. Returns
+    /// whether more packets may be due.
     pub fn deliver_due(&mut self, now: Nanos, limit: usize, mut deliver: impl FnMut(HostNumber, &[u8], Nanos)) -> bool {
         for _ in 0..limit {
             let Some(packet) = self.wheel.pop(now) else { return false };
@@ -156,7 +157,8 @@ impl Router {
         true
     }
 
-    /// Number of packets that were dropped because the router was full, and number of packets without a known receiver.
+    /// Number of packets dropped because the router was full, and number of packets dropped because their receiver is
+    /// unknown.
     pub fn dropped(&self) -> (u64, u64) {
         (self.no_room, self.no_host)
     }
@@ -172,8 +174,7 @@ impl Router {
 
     /// Sends a packet over the link from the router down to its receiver.
     fn send_down(&mut self, packet: Packet, head: &PacketHead, now: Nanos) {
-        // The link down begins at the time when the packet was due at the end of the link up, even if the router
-        // processes it later.
+        // The packet enters the second link at its due time on the first, even if the router processes it later.
         let start = packet.due;
         let length = packet.length;
         let due = match self.client(packet.to) {
@@ -186,7 +187,7 @@ impl Router {
         self.hold(packet, true, due, now);
     }
 
-    /// Stores a packet until it is due. `due` is `None` for a packet that was lost on the link; it is dropped.
+    /// Stores a packet until it is due. If `due` is `None`, the packet was lost on the link and is dropped.
     fn hold(&mut self, mut packet: Packet, is_last_hop: bool, due: Option<Nanos>, now: Nanos) {
         let Some(due) = due else { return self.pool.push(packet.bytes) };
         if self.wheel.len() >= self.max_held {
@@ -209,18 +210,18 @@ impl Router {
 }
 
 impl Client {
-    /// Delay of a packet of this connection on the link up to the router.
+    /// Delay of a packet on its client's link up to the router.
     fn up_delay(&mut self, head: &PacketHead) -> Nanos {
         let rtt = self.rtt(head);
         Nanos((rtt.0 as f64 * self.up_share) as u64)
     }
 
-    /// Delay of a packet of this connection on the link down from the router.
+    /// Delay of a packet on its client's link down from the router.
     fn down_delay(&mut self, head: &PacketHead) -> Nanos {
         self.rtt(head) - self.up_delay(head)
     }
 
-    /// Round-trip time of the packet's connection.
+    /// Round-trip time of the connection to which a packet belongs.
     fn rtt(&mut self, head: &PacketHead) -> Nanos {
         self.flows.as_mut().map_or(self.rtt.min, |flows| flows.rtt(head))
     }
@@ -232,7 +233,7 @@ mod tests {
     use crate::packet::tests::segment;
 
     const MS: fn(u64) -> Nanos = Nanos::from_millis;
-    /// Length of a slot of the timer wheel: packets may be up to this late.
+    /// Length of a slot of the timer wheel. A packet may be late by up to this time.
     const SLOT: Nanos = Nanos(8192);
 
     fn settings(rtts: Rtts) -> NetworkSettings {
@@ -243,7 +244,7 @@ mod tests {
         Rtts::Spread(RttRange { min: MS(min), max: MS(max) })
     }
 
-    /// Passes a TCP segment between these hosts to the router.
+    /// Passes a TCP segment from one host to another to the router.
     fn receive(router: &mut Router, from: usize, to: HostNumber, now: Nanos) {
         let packet = segment(HostNumber(from), to, (1000, 80), 0x10, 5);
         let mut buffer = router.buffer();
@@ -251,7 +252,7 @@ mod tests {
         router.receive(HostNumber(from), buffer, packet.len(), now);
     }
 
-    /// Delivers packets until the router is empty. Returns the receiver and due time of each.
+    /// Delivers packets until the router is empty. Returns the receiver and the due time of each.
     fn drain(router: &mut Router) -> Vec<(usize, Nanos)> {
         let mut seen = Vec::new();
         while let Some(next) = router.next_due() {

@@ -1,7 +1,7 @@
 //! The thread of the router: it reads packets from the TUN devices of the hosts, and writes each packet to its
 //! receiver's device when the packet is due.
 //!
-//! The thread sleeps until a packet arrives, or until shortly before the next packet is due. For the remaining time
+//! The thread sleeps until a packet arrives, or until shortly before the next packet is due. For the rest of the time
 //! ([`MARGIN`]), it polls, because the kernel ends a sleep late. If the thread shares its CPU with clients, it may poll
 //! only for a small share of the time: at high rates, polling would otherwise use all of the clients' CPU time. The
 //! lateness of a packet is measured after the packet was written.
@@ -20,35 +20,35 @@ use rustix::io::{Errno, read, write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::thread::JoinHandle;
 
-/// Maximum number of packets that are read from one host before the thread reads from the next host. Also the maximum
-/// number of packets that are delivered before packets are read again.
+/// Maximum number of packets that the thread reads from one host before it reads from the next. Also the maximum number
+/// of packets that it delivers before it reads again.
 const BATCH: usize = 32;
-/// The thread ends its sleep this long before the next packet is due. Waking up a thread in a virtual machine takes
-/// about this long.
+/// Time before the due time of the next packet at which the thread's sleep must end. It is about the time to wake a
+/// thread in a virtual machine.
 const MARGIN: Nanos = Nanos::from_micros(80);
-/// On a shared CPU, the thread may poll for at most the elapsed time divided by this number.
+/// On a shared CPU, the thread may poll for at most this fraction of the time: 1/20.
 const POLL_DIVISOR: u64 = 20;
-/// Maximum polling time that the thread may save for later.
+/// Maximum unused polling time that the thread keeps for later.
 const MAX_SAVED: Nanos = Nanos::from_millis(2);
-/// The event number of the request to end the thread. Other event numbers are those of hosts.
+/// The epoll data of the request to stop the thread. All other values are numbers of hosts.
 const END: u64 = u64::MAX;
 
-/// A running router thread. Dropping this value ends the thread.
+/// A running router thread. Dropping this value stops the thread.
 #[derive(Debug)]
 pub struct RouterThread {
     end: OwnedFd,
-    /// Handle of the thread; `None` once it has been joined.
+    /// Handle of the thread; `None` after the thread has ended.
     thread: Option<JoinHandle<RouterResults>>,
 }
 
-/// The results of a router's thread, after its end.
+/// The results of the router's thread.
 #[derive(Debug)]
 pub struct RouterResults {
-    /// The router, which contains the counts of packets.
+    /// The router, with its counts of packets.
     pub router: Router,
-    /// Lateness of the packets.
+    /// Lateness of the packets that were delivered.
     pub lateness: Lateness,
-    /// Number of packets that could not be written to the receiver's device.
+    /// Number of packets that the receiver's device did not accept.
     pub refused: u64,
     /// CPU time of the thread.
     pub cpu: Nanos,
@@ -64,21 +64,21 @@ struct Forwarder {
     refused: u64,
 }
 
-/// The time that the thread may spend polling instead of sleeping.
+/// The time for which the thread may poll instead of sleeping.
 #[derive(Debug)]
 struct PollBudget {
-    /// Whether the server and the clients use other CPUs, so that polling slows nothing down.
+    /// Whether the server and the clients use other CPUs, so that polling does not slow them down.
     is_exclusive: bool,
     /// Whether the last decision was to poll.
     is_polling: bool,
-    /// Polling time that was permitted so far, but not used.
+    /// Polling time that was permitted but not used, for later.
     saved: Nanos,
     /// Time of the last decision to poll or to sleep.
     updated_at: Nanos,
 }
 
 impl RouterThread {
-    /// Starts a router between these TUN devices: first the server's, then the clients' in order.
+    /// Starts the router's thread. `devices` are the TUN devices: first the server's, then the clients' in order.
     pub fn start(
         settings: &NetworkSettings,
         devices: Vec<OwnedFd>,
@@ -108,17 +108,16 @@ impl RouterThread {
         Ok(RouterThread { end, thread: Some(thread) })
     }
 
-    /// Ends the thread and returns its results; `None` if the thread panicked. Packets that are still in the router are
-    /// lost.
+    /// Stops the thread, and returns its results; `None` if it panicked. Packets in the router are lost.
     pub fn stop(mut self) -> Option<RouterResults> {
         self.end()
     }
 
     fn end(&mut self) -> Option<RouterResults> {
         let thread = self.thread.take()?;
-        // Writing to an eventfd fails only if its counter is near its maximum; here, it is at most 1.
+        // An error is not possible, because the counter of the eventfd is far below its maximum.
         let _ = write(&self.end, &1u64.to_ne_bytes());
-        // Rust has already printed the message of a panic.
+        // If the thread panicked, Rust has already printed the message.
         thread.join().ok()
     }
 }
@@ -129,21 +128,21 @@ impl Drop for RouterThread {
     }
 }
 
-/// Pins the calling thread to its CPU and raises its priority. Errors are ignored: without these settings, packets are
-/// later, which the measured lateness shows.
+/// Pins the calling thread to its CPU and raises its priority. Errors are ignored: they make packets later, which the
+/// measured lateness shows.
 fn prioritize(placement: ThreadPlacement) {
     if let Some(cpu) = placement.cpu {
         let _ = brimful_os::cpus::pin_this_thread(cpu);
     }
-    // Set the slack of timers to its minimum, 1 ns. By default, the kernel may end sleeps up to 50 µs late.
+    // Reduces the timer slack, by which the kernel may end a sleep late, from 50 µs to its minimum of 1 ns.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-    // On a shared CPU, the thread needs real-time scheduling: otherwise, it would wait until the time slice of the
-    // running thread ends, whatever the priorities are. On an exclusive CPU, the thread may poll all the time, and with
-    // real-time scheduling it would block the kernel's own threads there. Both settings need root.
+    // On a shared CPU, the thread needs real-time scheduling. Otherwise, it would wait for the end of the running
+    // thread's time slice, whatever the priorities are. On an exclusive CPU, real-time scheduling would block the
+    // kernel's own threads, because the thread may poll all the time. Both settings need root.
     if !placement.is_exclusive && sys::set_realtime_scheduling().is_ok() {
         return;
     }
-    // On Linux, this sets the priority of this thread only, not of the process.
+    // On Linux, this sets the priority of the thread only, not that of the process.
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
 }
 
@@ -160,7 +159,7 @@ impl Forwarder {
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), timeout.as_ref()) {
                 Ok(_) | Err(Errno::INTR) => {}
-                // The documentation lists no other errors for a valid epoll descriptor.
+                // No other error is documented for a valid epoll descriptor.
                 Err(_) => return,
             }
             for event in &events {
@@ -172,28 +171,27 @@ impl Forwarder {
         }
     }
 
-    /// Time to sleep, zero to poll; `None` if the router contains no packets, so that the thread sleeps until a packet
-    /// arrives.
+    /// Time to sleep; zero to poll; `None` to sleep until a packet arrives, because the router contains no packets.
     fn sleep_time(&mut self) -> Option<Nanos> {
         let due = self.router.next_due()?;
         let now = now();
         Some(self.polling.sleep_time(due - now, now))
     }
 
-    /// Reads the packets that a host has sent, and passes them to the router.
+    /// Reads the packets that one host has sent, and passes them to the router.
     fn read(&mut self, number: usize) {
         let Some(device) = self.devices.get(number) else { return };
         for _ in 0..BATCH {
             let mut buffer = self.router.buffer();
             match read(device, &mut buffer[..]) {
                 Ok(length) => self.router.receive(HostNumber(number), buffer, length, now()),
-                // The device has no more packets, or it was removed.
+                // The device contains no more packets, or it was removed.
                 Err(_) => return self.router.recycle(buffer),
             }
         }
     }
 
-    /// Writes packets that are due to their receivers' devices. Returns whether more packets may be due.
+    /// Writes due packets to the devices of their receivers. Returns whether more packets may be due.
     fn release(&mut self) -> bool {
         let Forwarder { router, devices, lateness, refused, .. } = self;
         router.deliver_due(now(), BATCH, |to, packet, due| {
@@ -211,16 +209,16 @@ impl PollBudget {
         PollBudget { is_exclusive, is_polling: false, saved: Nanos::ZERO, updated_at: now }
     }
 
-    /// Time to sleep if the next packet is due after `remaining`; zero to poll. After that time, the caller calls this
-    /// again.
+    /// Time to sleep if the next packet is due after `remaining`; zero to poll. The caller calls this again after that
+    /// time.
     fn sleep_time(&mut self, remaining: Nanos, now: Nanos) -> Nanos {
         let elapsed = now - std::mem::replace(&mut self.updated_at, now);
         if std::mem::take(&mut self.is_polling) {
             self.saved = self.saved - elapsed;
         }
         self.saved = (self.saved + Nanos(elapsed.0 / POLL_DIVISOR)).min(MAX_SAVED);
-        // If the saved polling time does not suffice for a whole margin, the thread sleeps until the packet is due, and
-        // keeps the saved time for a later packet.
+        // If the saved polling time is shorter than the margin, the thread sleeps until the packet is due, and keeps
+        // the saved time for a later packet.
         if !self.is_exclusive && self.saved < remaining.min(MARGIN) {
             return remaining;
         }
@@ -247,7 +245,7 @@ mod tests {
         let mut polling = PollBudget::new(false, Nanos::ZERO);
         let mut now = Nanos::ZERO;
         let mut polled = Nanos::ZERO;
-        // Simulated: a packet is due every 100 µs, and each poll takes 1 µs.
+        // Simulates packets that are due every 100 µs, and polls that take 1 µs.
         for number in 1..=100_000 {
             let due = US(100 * number);
             while now < due {

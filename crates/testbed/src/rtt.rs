@@ -1,4 +1,4 @@
-//! Round-trip times: evenly spread over the clients, or drawn for each connection from a histogram.
+//! Round-trip times of the clients: evenly spread over them, or drawn for each connection from a histogram.
 
 use crate::wheel::WHEEL_HORIZON;
 use brimful_core::{Nanos, csv};
@@ -6,9 +6,8 @@ use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
 use std::str::FromStr;
 
-/// Maximum round-trip time. The router's timer wheel can delay a packet for at most 8.6 s. If a link has half of the
-/// round-trip time, 8.6 s suffice for its delay, a quarter more for a reordered packet, and 4 s for the queue of the
-/// rate limit.
+/// Maximum round-trip time. By default, a packet stays on a link for half of it, a quarter longer if it is reordered,
+/// and up to 4 s longer in the queue of the rate limit. The sum must be below the 8.6 s of the router's timer wheel.
 pub const MAX_RTT: Nanos = Nanos::from_secs(5);
 
 const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
@@ -16,23 +15,23 @@ const _: () = assert!(MAX_RTT.0 / 8 * 5 + 4_000_000_000 < WHEEL_HORIZON.0);
 /// A range of round-trip times, like `20ms..200ms`, or a single time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RttRange {
-    /// The shortest time.
+    /// The shortest round-trip time.
     pub min: Nanos,
-    /// The longest time.
+    /// The longest round-trip time.
     pub max: Nanos,
 }
 
-/// The round-trip times of the test bed's clients or connections.
+/// How the test bed chooses round-trip times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rtts {
-    /// The times are evenly spaced over the clients: the first client has the shortest time, the last client the
-    /// longest. A single client has the mean of both.
+    /// Each client has its own time, evenly spaced from the shortest (first client) to the longest (last client). A
+    /// single client has the mean of both.
     Spread(RttRange),
-    /// A round-trip time is drawn from the histogram for each connection.
+    /// Each connection has its own time, drawn from this histogram.
     Drawn(RttHistogram),
 }
 
-/// A histogram of the round-trip times of connections.
+/// A histogram of the round-trip times of connections, from which times are drawn.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RttHistogram {
     bins: Vec<Bin>,
@@ -41,14 +40,14 @@ pub struct RttHistogram {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bin {
     range: RttRange,
-    /// Share of the connections in this bin and all earlier bins together.
+    /// Share of the connections in this bin and all earlier ones.
     cumulative_share: f64,
 }
 
 /// An error in the text of a histogram of round-trip times.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RttHistogramError {
-    /// A line does not contain a round-trip time and a share.
+    /// A line of the file is not a round-trip time with its share.
     #[error("line {line}: `{text}` is no round-trip time and its share: write lines like `20ms..40ms, 0.25`")]
     Line {
         /// Number of the line, from 1.
@@ -79,8 +78,8 @@ impl FromStr for RttRange {
 }
 
 impl Rtts {
-    /// The range of round-trip times of one of `clients` clients. The ends of the range are equal unless times are
-    /// drawn.
+    /// The range of round-trip times of one client, given the number of all clients. Both ends are equal unless times
+    /// are drawn.
     pub fn range_for_client(&self, client: usize, clients: usize) -> RttRange {
         match self {
             Rtts::Spread(RttRange { min, max }) => {
@@ -97,7 +96,7 @@ impl FromStr for RttHistogram {
     type Err = RttHistogramError;
 
     /// Parses a histogram. Each line contains a round-trip time, or a range of times, and its weight. All times of a
-    /// range are equally likely. Comments begin with `#`.
+    /// range are equally likely. A comment begins with `#`.
     fn from_str(text: &str) -> Result<RttHistogram, RttHistogramError> {
         let mut bins = Vec::new();
         let mut sum = 0.0;
@@ -123,13 +122,13 @@ impl FromStr for RttHistogram {
 }
 
 impl RttHistogram {
-    /// The range from the shortest to the longest round-trip time.
+    /// The shortest and the longest round-trip time of the histogram.
     pub fn range(&self) -> RttRange {
         let min = self.bins.iter().map(|bin| bin.range.min).min().unwrap_or_default();
         RttRange { min, max: self.bins.iter().map(|bin| bin.range.max).max().unwrap_or_default() }
     }
 
-    /// Draws the round-trip time of a connection.
+    /// Draws the round-trip time of a connection from the histogram.
     pub fn draw(&self, random: &mut Pcg64Mcg) -> Nanos {
         let bin_draw = random.random::<f64>();
         let position_draw = random.random::<f64>();

@@ -1,10 +1,10 @@
-//! Runs the user's command within the test bed.
+//! Runs the user's command in the test bed.
 //!
-//! The command has mount and PID namespaces of its own, but stays in brimful's network namespace. In its mount
-//! namespace, /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. The
-//! kernel ends the PID namespace's first process ([`crate::run_init`]) when the thread that started it ends, and then
+//! The command has its own mount and PID namespaces, but stays in brimful's network namespace. In its mount namespace,
+//! /run/netns lists the hosts by name, so that `ip netns exec server …` works there and nowhere else. When the thread
+//! that started the PID namespace's first process ([`crate::run_init`]) ends, the kernel kills that process, and then
 //! all other processes of the namespace. So when brimful ends for any reason, all processes of the command end too, and
-//! no process keeps the network namespaces alive.
+//! none keeps the network namespaces in existence.
 
 use crate::TestbedError;
 use crate::address::HostNumber;
@@ -28,24 +28,22 @@ use std::process::{Command, ExitStatus};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The hidden command of brimful that runs as the first process of the PID namespace: it calls [`crate::run_init`]. Its
-/// arguments are the ID of the process that starts it, and the user's command.
+/// Name of brimful's hidden command that runs as the first process of the PID namespace and calls [`crate::run_init`].
+/// Its arguments are the ID of the process that starts it, and the user's command.
 pub const INIT_COMMAND: &str = "testbed-inside";
-/// The signal that makes [`crate::run_init`] interrupt the user's command. It is not SIGINT: Ctrl-C at a terminal also
-/// sends SIGINT to that process, so the command would be interrupted twice.
+/// The signal on which [`crate::run_init`] interrupts the user's command. SIGINT is not suitable: Ctrl-C at a terminal
+/// also sends SIGINT to the command itself, which would be interrupted twice.
 pub(crate) const INTERRUPT: Signal = Signal::USR1;
 /// The directory in which the program `ip` looks for network namespaces by name.
 const NAMES: &str = "/run/netns";
-/// Number of attempts to lock the directory of names. The attempts are limited, because any user can keep the directory
-/// locked.
+/// Maximum number of attempts to lock the directory of names, which any user can keep locked.
 const LOCK_ATTEMPTS: usize = 20;
-/// Pause between two attempts to lock the directory. A test bed that removes the directory locks it for less time than
-/// this.
+/// Pause between two attempts to lock the directory. A test bed locks it for less time while it removes the directory.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// A second signal within this time after the first is regarded as the same request of the user.
+/// Two signals within this time count as one request of the user.
 const SAME_REQUEST: Duration = Duration::from_secs(1);
 
-/// Runs a command to its end; returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,
+/// Runs a command to its end. Returns its exit code, or 128 plus the number of the signal that ended it. SIGTERM,
 /// SIGHUP and SIGINT are forwarded to the command. A second signal, more than a second later, kills it.
 ///
 /// # Errors
@@ -56,7 +54,8 @@ pub fn run(bed: &RunningTestbed, command: &[String]) -> Result<u8, TestbedError>
     let handle = signals.handle();
     let (pid_sender, pid) = channel();
     std::thread::scope(|scope| {
-        // The kernel ends the command when the thread that started it ends, so this thread also waits for the command.
+        // The thread that starts the command must also wait for it, because the kernel kills the command when this
+        // thread ends.
         let start_and_wait = || {
             let result = start_and_wait(bed, command, &pid_sender);
             drop(pid_sender);
@@ -73,7 +72,7 @@ pub fn run(bed: &RunningTestbed, command: &[String]) -> Result<u8, TestbedError>
     })
 }
 
-/// The signals that are forwarded to the command. SIGHUP is not forwarded if brimful ignores it, as under nohup.
+/// The signals to forward to the command. SIGHUP is left out if brimful ignores it, as under nohup.
 fn forwarded_signals() -> Vec<i32> {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
@@ -94,19 +93,19 @@ fn forward_signals(signals: &mut Signals, pid: &Receiver<Pid>) {
             _ => Signal::TERM,
         };
         first.get_or_insert_with(Instant::now);
-        // Sending fails only if that process has already ended.
+        // An error means that the process has already ended.
         let _ = kill_process(init, to_send);
     }
 }
 
-/// Whether this process is in the terminal's foreground process group, so that Ctrl-C sends SIGINT both to this process
+/// Whether this process is in the terminal's foreground process group. If so, Ctrl-C sends SIGINT both to this process
 /// and to the command.
 fn is_in_foreground() -> bool {
     let terminal = File::open("/dev/tty");
     terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Moves the calling thread into new mount and PID namespaces, starts the command there, and waits for it.
+/// Moves the calling thread to new mount and PID namespaces, starts the command there, and waits for it.
 fn start_and_wait(
     bed: &RunningTestbed,
     command: &[String],
@@ -115,12 +114,12 @@ fn start_and_wait(
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
-    // `/proc/self/exe` is the program that is running now. The file at its path may since have been replaced by another
-    // version.
+    // `/proc/self/exe` is the running program. The file at its path may have been replaced by another version since
+    // then.
     let mut init = Command::new("/proc/self/exe");
     init.arg(INIT_COMMAND).arg(std::process::id().to_string()).args(command).envs(environment(bed));
     let mut child = init.spawn().map_err(TestbedError::kernel("start a process in a PID namespace"))?;
-    // Sending fails only if the thread that forwards signals has ended.
+    // An error means that the thread that forwards signals has ended.
     let _ = pid_sender.send(Pid::from_child(&child));
     child.wait().map_err(TestbedError::kernel("wait for the command"))
 }
@@ -137,27 +136,27 @@ fn environment(bed: &RunningTestbed) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Keeps the directory of names in existence while this test bed uses it. If a test bed created the directory, the last
-/// test bed that uses it removes it. Removing it earlier would also remove the mounts of the other test beds.
+/// Keeps the directory of the hosts' names in existence while this test bed uses it. If a test bed created the
+/// directory, the last test bed that uses it removes it. An earlier removal would also remove the mounts of the other
+/// test beds.
 struct NamesDirectory(Option<File>);
 
 impl NamesDirectory {
-    /// The sticky bit of the directory's mode. A test bed sets it on a directory that it creates; iproute2 does not.
+    /// The sticky bit of the directory's mode, which marks a directory created by a test bed. iproute2 does not set it.
     const MADE_BY_TESTBED: u32 = 0o1000;
 
     fn hold() -> NamesDirectory {
         for _ in 0..LOCK_ATTEMPTS {
             let _ = DirBuilder::new().mode(0o755 | NamesDirectory::MADE_BY_TESTBED).create(NAMES);
             let Ok(names) = File::open(NAMES) else { break };
-            // Locking fails while another test bed is removing the directory.
+            // A lock is not available while another test bed removes the directory.
             if flock(&names, FlockOperation::NonBlockingLockShared).is_err() {
                 std::thread::sleep(LOCK_PAUSE);
             } else if Path::new(NAMES).exists() {
                 return NamesDirectory(Some(names));
             }
         }
-        // No lock is needed: it failed because another user keeps the directory locked, so no test bed can remove it
-        // either.
+        // Continues without a lock: another user keeps the directory locked, so no test bed can remove it either.
         NamesDirectory(None)
     }
 }
@@ -168,14 +167,14 @@ impl Drop for NamesDirectory {
         let mode = names.metadata().map_or(0, |metadata| metadata.mode());
         if mode & NamesDirectory::MADE_BY_TESTBED != 0 && flock(names, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // Removing the directory fails if another program has created a file in it.
+            // An error means that another program has created a file in the directory.
             let _ = fs::remove_dir(NAMES);
         }
     }
 }
 
-/// Mounts the network namespaces of the hosts at paths with the hosts' names, where the program `ip` looks for them.
-/// Only the mount namespace of this thread changes.
+/// Mounts the hosts' network namespaces under the hosts' names, where the program `ip` looks for them. This changes
+/// only the mount namespace of this thread.
 fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     let mount_error = |what| move |source: Errno| TestbedError::Mount { what, source: source.into() };
     let mount_tmpfs =
@@ -183,7 +182,7 @@ fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(mount_error("/ privately"))?;
     if !Path::new(NAMES).exists() {
-        // In a user namespace, root may not create files in the original /run, so a new file system is mounted there.
+        // In a user namespace, root may not create files in the existing /run, so a new file system is mounted over it.
         mount_tmpfs("/run").map_err(mount_error("a tmpfs on /run"))?;
         fs::create_dir(NAMES).map_err(TestbedError::kernel("make /run/netns"))?;
     }
@@ -197,7 +196,7 @@ fn mount_names(bed: &RunningTestbed) -> Result<(), TestbedError> {
     Ok(())
 }
 
-/// Exit code of a command by the convention of shells: 128 plus the number of the signal if a signal ended it.
+/// Exit code of a command as in shells: 128 plus the number of the signal if a signal ended it.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -7,18 +7,17 @@ use rustix::ioctl::{self, Opcode, Updater};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::os::fd::OwnedFd;
 
-/// `TUNSETIFF` of linux/if_tun.h. Its definition `_IOW('T', 202, int)` says `int`, but its argument is a `struct
-/// ifreq`.
+/// `TUNSETIFF` of linux/if_tun.h. It is defined as `_IOW('T', 202, int)`, although its argument is a `struct ifreq`.
 const TUNSETIFF: Opcode = ioctl::opcode::write::<i32>(b'T', 202);
-/// A flag for a device that transfers IP packets, not Ethernet frames.
+/// Flag of a device that transfers IP packets instead of Ethernet frames.
 const IFF_TUN: u16 = 0x0001;
-/// A flag for packets that the driver passes without an additional header.
+/// Flag of a device whose packets have no additional header from the driver.
 const IFF_NO_PI: u16 = 0x1000;
 /// Size of a device's name in bytes, including its terminating zero.
 const NAME_LENGTH: usize = 16;
 
-/// The fields of `struct ifreq` of net/if.h that `TUNSETIFF` uses, padded to the size of the whole struct: 40 bytes on
-/// 64-bit machines, 32 on others.
+/// The part of `struct ifreq` (net/if.h) that `TUNSETIFF` uses, padded to at least the size of the struct: 40 bytes on
+/// 64-bit machines, 32 bytes on others.
 #[repr(C, align(8))]
 #[derive(Debug)]
 struct InterfaceRequest {
@@ -27,19 +26,19 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Moves the calling thread into new namespaces of the kinds in `flags`.
+/// Moves the calling thread to new namespaces of the kinds in `flags`.
 pub fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: only with the flag FILES can `unshare` invalidate file descriptors of other threads. The flag is removed
+    // SAFETY: `unshare` can invalidate file descriptors of other threads only with the flag FILES, which is removed
     // here.
     unsafe { unshare_unsafe(flags.difference(UnshareFlags::FILES)) }
 }
 
-/// Sets real-time scheduling for the calling thread: when the thread is ready, it runs before all ordinary threads on
-/// its CPU (`SCHED_FIFO`, sched(7)).
+/// Gives the calling thread real-time scheduling (`SCHED_FIFO`, sched(7)): when it is ready, it runs before all
+/// ordinary threads of its CPU.
 pub fn set_realtime_scheduling() -> io::Result<()> {
-    // The kernel's `struct sched_param` has one field. The system call is made directly, because musl's function always
-    // fails.
+    // The kernel's `struct sched_param` has only this field. musl's own function always fails, so the system call is
+    // made directly.
     let lowest_priority: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: thread number 0 is the calling thread, and the pointer is valid during the call.
@@ -51,7 +50,7 @@ pub fn set_realtime_scheduling() -> io::Result<()> {
 
 /// Opens a new TUN device in the network namespace of the calling thread. Each read returns one packet that the
 /// namespace sent; each write delivers one packet to the namespace. Reads do not block. The device disappears when its
-/// descriptor is closed. Segmentation and checksum offloads are not requested, so packets are not longer than the MTU,
+/// descriptor is closed. Segmentation and checksum offloads are not enabled, so packets are not longer than the MTU,
 /// and their checksums are correct.
 pub fn open_tun(name: &str) -> io::Result<OwnedFd> {
     let tun = rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;

@@ -1,9 +1,10 @@
 //! A timer wheel: a queue that returns items in the order of their due times.
 //!
-//! One turn of the wheel has 2²⁰ slots of 8.192 µs, which is 8.6 s. A due time is rounded up to the next slot, so no
-//! item is early. Items in the same slot keep the order in which they were inserted. So packets of a flow keep their
-//! order if their due times do not decrease. Insertion and removal take constant time. A bitmap marks the occupied
-//! slots, and a summary marks the words of the bitmap that are not zero. Source: Varghese & Lauck 1987, scheme 4.
+//! The wheel is an array of 2²⁰ slots of 8.192 µs, which cover 8.6 s and are reused in turn. A due time is rounded up
+//! to the next slot, so no item is early. Items in the same slot keep the order in which they were inserted. So packets
+//! of a flow keep their order if their due times do not decrease. Insertion and removal take constant time. A bitmap
+//! marks the occupied slots, and a summary marks the words of the bitmap that are not zero. Source: Varghese & Lauck
+//! 1987, scheme 4.
 //!
 //! The wheel does not read a clock: its caller passes the time.
 
@@ -11,15 +12,15 @@ use brimful_core::Nanos;
 
 /// Log₂ of a slot's length in nanoseconds.
 const SLOT_BITS: u32 = 13;
-/// Number of slots in a turn of the wheel.
+/// Number of slots of the wheel.
 const SLOTS: u64 = 1 << 20;
 /// Number of bits in a word of the bitmaps.
 const WORD: usize = 64;
-/// The entry number that means no entry. Entries are numbered from one, so an empty slot consists of zero bytes, and
-/// the kernel allocates memory only for slots that were used.
+/// The number that stands for no entry. Entries are numbered from one, so an empty slot consists of zero bytes, and the
+/// kernel allocates memory only for slots that were used.
 const NONE: u32 = 0;
 
-/// Maximum time from now to the due time of an item.
+/// Maximum time until the due time of an item.
 pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 
 /// A queue of items in the order of their due times.
@@ -27,17 +28,17 @@ pub const WHEEL_HORIZON: Nanos = Nanos((SLOTS - 2) << SLOT_BITS);
 pub struct TimerWheel<T> {
     slots: Vec<Slot>,
     occupied: Vec<u64>,
-    /// A bitmap with a bit for each word of `occupied`. The bit is set if the word is not zero.
+    /// A bitmap with one bit for each word of `occupied`, which is set if the word is not zero.
     summary: Vec<u64>,
     entries: Vec<Entry<T>>,
-    /// The first entry of the linked list of free entries.
+    /// Number of the first unused entry; unused entries form a linked list.
     free: u32,
-    /// Number of the first occupied slot. Slots are counted from time zero, over all turns of the wheel.
+    /// Number of the first occupied slot. Slot numbers count from time zero, over all reuses of the array.
     first: Option<u64>,
     length: usize,
 }
 
-/// The linked list of the entries that are due in one slot.
+/// The items that are due in one slot, as a linked list of entries.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
     first: u32,
@@ -65,13 +66,13 @@ impl<T> TimerWheel<T> {
         }
     }
 
-    /// Number of items.
+    /// Number of items in the wheel.
     pub fn len(&self) -> usize {
         self.length
     }
 
-    /// Inserts an item. An item that is due beyond the horizon is returned at the horizon; an item that is due before
-    /// `now` is returned at the next call of [`TimerWheel::pop`].
+    /// Inserts an item. If it is due beyond [`WHEEL_HORIZON`], it becomes due at the horizon. If it was due before
+    /// `now`, the next call of [`TimerWheel::pop`] returns it.
     pub fn insert(&mut self, now: Nanos, due: Nanos, item: T) {
         let present = now.0 >> SLOT_BITS;
         let base = self.first.map_or(present, |first| first.min(present));
@@ -91,7 +92,7 @@ impl<T> TimerWheel<T> {
         self.length += 1;
     }
 
-    /// Due time of the next item, rounded up to the next slot; `None` if there are no items.
+    /// Due time of the next item, rounded up to the next slot; `None` if the wheel is empty.
     pub fn next_due(&self) -> Option<Nanos> {
         self.first.map(|slot| Nanos(slot << SLOT_BITS))
     }
@@ -115,7 +116,7 @@ impl<T> TimerWheel<T> {
         item
     }
 
-    /// Marks the first occupied slot as empty, and searches for the next occupied slot.
+    /// Marks the first occupied slot as empty, and finds the next occupied slot.
     fn clear_first_slot(&mut self, slot: u64, index: usize) {
         let word = &mut self.occupied[index / WORD];
         *word &= !(1 << (index % WORD));
@@ -126,7 +127,7 @@ impl<T> TimerWheel<T> {
         self.first = self.next_occupied(index).map(|found| slot + slots_ahead(found));
     }
 
-    /// Index of the first occupied slot at or after `index`. The search wraps around at the end of the wheel.
+    /// Index of the first occupied slot from `index` on. The search continues at the beginning of the array.
     fn next_occupied(&self, index: usize) -> Option<usize> {
         if self.length == 0 {
             return None;
@@ -139,7 +140,7 @@ impl<T> TimerWheel<T> {
         })
     }
 
-    /// Stores an item in a free entry or in a new entry. Returns the number of the entry.
+    /// Stores an item in an unused or a new entry, and returns the entry's number.
     fn allocate_entry(&mut self, item: T) -> u32 {
         let entry = Entry { item: Some(item), next: NONE };
         match self.free {
@@ -161,7 +162,7 @@ fn slot_index(slot: u64) -> usize {
     (slot & (SLOTS - 1)) as usize
 }
 
-/// Index of the first bit that is set, from bit `from` on.
+/// Index of the first set bit from bit `from` on.
 fn next_bit(words: &[u64], from: usize) -> Option<usize> {
     let first = from / WORD;
     let first_word = words.get(first)? & (u64::MAX << (from % WORD));
@@ -207,7 +208,8 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the wheel with a sorted list of items, over several turns of the wheel.
+        /// Expects that the wheel returns items in the same order as a sorted list, over a time longer than the wheel
+        /// covers.
         #[test]
         fn the_wheel_returns_items_like_a_sorted_list(
             steps in prop::collection::vec((0u64..2_000_000_000, 0u64..8_000_000_000), 1..200),

@@ -22,13 +22,12 @@ pub struct ConnectTo {
     to_port: Option<u16>,
 }
 
-/// The error for a text that is not a valid [`ConnectTo`] rule.
+/// The error for a text (the field) that is not a valid [`ConnectTo`] rule.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "`{0}` does not say where to connect to: write HOST:PORT:ADDRESS:PORT, like example.org:443:127.0.0.1:8443; each \
      part may be empty, and an IPv6 address needs brackets"
 )]
-/// The error for a text, given here, that is not a valid [`ConnectTo`] rule.
 pub struct ConnectToError(String);
 
 impl FromStr for ConnectTo {
