@@ -1,11 +1,11 @@
 //! Request bodies that are sent after their heads: bodies that wait until the server requests them (`Expect:
 //! 100-continue`; RFC 9110 §10.1.1), and bodies that are read from files while they are sent.
 //!
-//! Invariants: each connection holds at most two pieces of a file that the kernel has not accepted yet, whatever the
-//! file's size. An HTTP/1 connection carries no second call while a body is being sent, because the second request
-//! would come between the pieces. If a server responds before it has received the whole body, the rest is not sent.
-//! With HTTP/1, the connection is then closed, because the server would take the next request for the rest of the body.
-//! With HTTP/2, the connection stays open, and only the stream is reset.
+//! Invariants: of each connection, at most two pieces of 64 KiB of a file are in memory, whatever the file's size. An
+//! HTTP/1 connection carries no second call while a body is being sent, because the second request would come between
+//! the pieces. If a server responds before it has received the whole body, the rest is not sent. With HTTP/1, the
+//! connection is then closed, because the server would take the next request for the rest of the body. With HTTP/2, the
+//! connection stays open, and only the stream is reset.
 
 use crate::EngineError;
 use crate::body_file::{BodyFile, PIECE_BYTES};
@@ -35,7 +35,7 @@ pub struct UnsentBodies<'a> {
 #[derive(Debug)]
 struct Body<'a> {
     rest: UnsentBody<'a>,
-    /// The [`Call::stamp`](crate::call::Call::stamp) of the body's call.
+    /// A number that identifies the body's call; see [`Call::stamp`](crate::call::Call::stamp).
     stamp: u32,
     /// Whether the body is held back until the server sends `100 Continue`.
     waits: bool,

@@ -22,7 +22,7 @@ const MAX_CLOSES: u8 = 2;
 /// A call under way, with the data that the observer keeps for the call.
 #[derive(Debug)]
 pub struct Call<P> {
-    /// The request to send, and the expected response.
+    /// The call's request class, request and session, as the workload specified them.
     pub spec: CallSpec,
     /// The time at which the workload scheduled the call. The latency is measured from this time.
     pub due: Nanos,

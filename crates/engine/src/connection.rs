@@ -123,8 +123,8 @@ impl<P> Connection<P> {
         }
     }
 
-    /// Whether a call with this stamp is in the queue. Stamps increase from the front of the queue to its end, apart
-    /// from a wrap-around.
+    /// Whether a call with this stamp (its number) is in the queue. Stamps increase from the front of the queue to its
+    /// end, apart from a wrap-around.
     #[inline]
     pub fn is_awaiting_response(&self, stamp: u32) -> bool {
         match (self.calls.front(), self.calls.back()) {

@@ -16,9 +16,9 @@ const MIN_CLEANED: usize = 1024;
 /// or call in this slot has another stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerKey {
-    /// Slot of the connection.
+    /// Index (slot) of the connection in the shard's list.
     pub slot: u32,
-    /// The stamp of the connection or of its call when the deadline was set.
+    /// The number (stamp) that identified the connection attempt, handshake or call when the deadline was set.
     pub stamp: u32,
     /// The HTTP/2 stream of the call; 0 without a stream.
     pub stream: u32,

@@ -79,8 +79,8 @@ pub struct Config {
     pub http2: bool,
     /// How many calls a connection carries, which side closes it, and its timeouts.
     pub connections: ConnectionPolicy,
-    /// Number of connections that all shards together have open at once, at least; 0 if unknown. [`run`] returns an
-    /// error if the limit on descriptors does not allow this number.
+    /// Minimum number of connections that the load has open at once, over all shards; 0 if unknown. [`run`] returns an
+    /// error if the limit on descriptors is too low for this number.
     pub min_connections: u64,
     /// Start of the run, as a time of `CLOCK_MONOTONIC`. If this time has passed, the run starts as soon as all threads
     /// are ready.

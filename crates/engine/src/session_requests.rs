@@ -1,5 +1,5 @@
-//! Requests beyond those of a workload's classes: scripted requests of sessions, requests with cookies, and requests
-//! that follow redirects.
+//! Requests beyond those of a workload's classes: scripted requests (which a session's script lists), requests with
+//! cookies, and requests that follow redirects.
 //!
 //! A session has a cookie jar from its first cookie until its end. A request is copied only if cookies are added to it.
 

@@ -7,8 +7,7 @@
 
 use brimful_core::Nanos;
 
-/// Number of checks that empty a receive buffer of the kernel's largest default size, 6 MiB, although each reads only
-/// part of it.
+/// Number of checks after which even a receive buffer of the kernel's largest default size, 6 MiB, was read completely.
 const MAX_CHECKS: u64 = 16;
 /// Minimum number of connections from which one check of the sockets reads, in turn.
 const CONNECTIONS_PER_CHECK: u64 = 16;

@@ -126,8 +126,8 @@ pub(crate) fn describe_limit(limit: &LimitResult) -> String {
     format!("{} {outcome}{regression}", limit.limit)
 }
 
-/// Explains the sources of the confidence intervals and p-values. These are the differences between runs if each group
-/// has several runs, otherwise the differences within one run.
+/// Explains where the confidence intervals and p-values come from: from the differences between runs if each group has
+/// several runs, otherwise from the variation within one run.
 fn variability(compared: &Compared) -> &'static str {
     match compared.variability {
         Variability::BetweenRuns => {

@@ -12,7 +12,7 @@ pub const DEFAULT_WIDTH: usize = 100;
 /// Minimum width of lines, in columns. On a narrower terminal, lines are still this long.
 const MIN_WIDTH: usize = 40;
 /// Width of the names to the left of a report's lines, in characters; see [`fact`].
-pub(crate) const NAMES: usize = 12;
+pub(crate) const NAME_COLUMN_WIDTH: usize = 12;
 
 thread_local! {
     static CURRENT_WIDTH: Cell<usize> = const { Cell::new(DEFAULT_WIDTH) };
@@ -218,7 +218,7 @@ fn groups(columns: &[Column<'_>], widths: &[usize], shown: &[usize]) -> String {
 
 /// Formats a line of a report: a name, and a text to the right of it, which is wrapped in its own column.
 pub(crate) fn fact(name: &str, text: &str) -> String {
-    labelled(name, text, NAMES)
+    labelled(name, text, NAME_COLUMN_WIDTH)
 }
 
 /// Like [`fact`], with `names` as the width of the name's column.

@@ -21,7 +21,7 @@ const MARKER: &str = "<!--__BRIMFUL_DOCUMENT__-->";
 /// Returns a survey as one self-contained HTML page.
 ///
 /// # Errors
-/// [`ReportError`]
+/// [`ReportError`] if the survey cannot be serialized, or if the page in this program is damaged.
 pub fn html(survey: &Survey) -> Result<String, ReportError> {
     page("survey", survey)
 }
@@ -30,7 +30,7 @@ pub fn html(survey: &Survey) -> Result<String, ReportError> {
 /// account of latency (where the time of calls was spent), which the page does not show.
 ///
 /// # Errors
-/// [`ReportError`]
+/// [`ReportError`] if the Record cannot be serialized, or if the page in this program is damaged.
 pub fn load(record: &Record) -> Result<String, ReportError> {
     page("record", &Record { hdr: Default::default(), account: None, ..record.clone() })
 }
@@ -38,7 +38,7 @@ pub fn load(record: &Record) -> Result<String, ReportError> {
 /// Returns any document as one self-contained HTML page. Error messages call the document `name`.
 ///
 /// # Errors
-/// [`ReportError`]
+/// [`ReportError`] if the document cannot be serialized, or if the page in this program is damaged.
 pub fn page(name: &'static str, document: &impl Serialize) -> Result<String, ReportError> {
     let json = serde_json::to_string(document).map_err(|source| ReportError::Json { document: name, source })?;
     let json = json.replace('<', "\\u003c");

@@ -7,19 +7,31 @@
 
 /// Reports of A/B tests.
 pub mod ab;
+/// Reports of comparisons of runs.
 pub mod compare;
 mod format;
+/// Reports of the changes of metrics over many runs.
 pub mod history;
+/// Self-contained HTML pages of any document.
 pub mod html;
+/// Reports of single runs in httperf's output format.
 pub mod httperf;
+/// JSON of any document.
 pub mod json;
+/// Reports of single runs.
 pub mod load;
 mod markdown;
+/// Reports of the capacity planner.
 pub mod plan;
+/// Reports of traffic profiles (statistics of access logs).
 pub mod profile;
+/// Reports of logs that were replayed twice, with bursts and without.
 pub mod replay;
+/// Reports of the monitor's metrics of a server.
 pub mod server;
+/// Reports of surveys (runs at many loads, a calibrated model, and tests of its predictions).
 pub mod survey;
+/// Reports of sweeps (runs at increasing loads).
 pub mod sweep;
 mod thresholds;
 

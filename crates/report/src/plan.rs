@@ -3,11 +3,16 @@
 //!
 //! A text begins with a sentence; tables follow, and then methods and caveats. Lines are at most 100 columns wide.
 
+/// Reports of models calibrated from runs.
 pub mod calibration;
+/// Reports of predicted arrivals.
 pub mod forecast;
 mod shared_texts;
+/// Reports of models calibrated from access logs.
 pub mod site;
+/// Reports of solved models.
 pub mod solution;
+/// Reports of changes to a model.
 pub mod what_if;
 
 use crate::format::{fact, number, percent, seconds};

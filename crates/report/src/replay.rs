@@ -1,11 +1,11 @@
 //! The report of a log that was replayed twice: with its bursts, and at a constant rate. It has a table of both runs'
 //! metrics, and a sentence on the effect of bursts (Menascé, Almeida & Dowdy 1999, §6; Banga & Druschel 1997).
 //!
-//! For each metric, the report shows its value with bursts divided by its value at a constant rate. This ratio has a 95
-//! % confidence interval if both values have one. If the intervals of the values m₁ and m₂ have the half widths h₁ and
-//! h₂, the half width of the interval of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta method (Casella & Berger,
-//! *Statistical Inference*, 2002, §5.5.4). The method assumes that the errors of the two values are independent, which
-//! is plausible because the runs take place at different times.
+//! For each metric, the report shows a ratio: its value with bursts divided by its value at a constant rate. If both
+//! values have a 95 % confidence interval, the ratio has one too. If the intervals of the values m₁ and m₂ have the
+//! half widths h₁ and h₂, the half width of the interval of ln(m₁/m₂) is √((h₁/m₁)² + (h₂/m₂)²) by the delta method
+//! (Casella & Berger, *Statistical Inference*, 2002, §5.5.4). The method assumes that the errors of the two values are
+//! independent, which is plausible because the runs take place at different times.
 
 use crate::format::{fact, figure, interval, number, percent, rate, seconds, table, words};
 use brimful_core::quantity;

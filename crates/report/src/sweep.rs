@@ -3,7 +3,7 @@
 
 use crate::format::{Column, figure, narrow, percent, rate, seconds, words, wrap};
 use crate::load::server_share;
-use crate::thresholds::KEEPS_UP;
+use crate::thresholds::MIN_KEEP_UP_RATIO;
 use brimful_core::quantity;
 use brimful_core::record::{Reason, Record, Summary};
 use brimful_core::sweep::{Sweep, SweepKind, SweepLevel};
@@ -31,7 +31,7 @@ pub fn headline(kind: SweepKind, levels: &[SweepLevel]) -> String {
     if completed(best) == 0.0 {
         return "No call was completed at any level.".to_owned();
     }
-    let keeps_up = |level: &SweepLevel| completed(level) >= KEEPS_UP * level.record.rates.offered;
+    let keeps_up = |level: &SweepLevel| completed(level) >= MIN_KEEP_UP_RATIO * level.record.rates.offered;
     if kind == SweepKind::Rate && keeps_up(last) {
         return format!("The server keeps up with every rate up to {}.", rate(Some(last.level)));
     }

@@ -8,7 +8,7 @@ pub(crate) const NOTABLE_ERRORS: f64 = 0.01;
 pub(crate) const MAX_NAMED: usize = 10;
 
 /// Minimum ratio of throughput to offered rate at which the server keeps up with an open load.
-pub(crate) const KEEPS_UP: f64 = 0.95;
+pub(crate) const MIN_KEEP_UP_RATIO: f64 = 0.95;
 
 /// Utilization above which a program or a station of a model counts as close to saturation. There, small errors of
 /// service demands change response times a lot.

@@ -45,8 +45,8 @@ impl Guardian {
     /// # Errors
     /// An I/O error if the process cannot be started, or does not report that it is ready.
     pub fn start() -> io::Result<Guardian> {
-        // `/proc/self/exe` is the running program. The file at its path may have been replaced by another version since
-        // then.
+        // `/proc/self/exe` is the running program. The file at the program's path may have been replaced since it was
+        // started.
         let mut command = Command::new("/proc/self/exe");
         // The guardian must not inherit the output of this process, which it outlives: readers of that output wait
         // until all copies are closed.

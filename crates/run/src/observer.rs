@@ -25,12 +25,12 @@ pub struct RunObserver {
 /// How measurements are used before the end of the run.
 #[derive(Clone, Debug, Default)]
 pub enum ResultsSoFar {
-    /// They are used only at the end of the run.
+    /// Measurements are used only at the end of the run.
     #[default]
     Unused,
-    /// A progress display shows them.
+    /// A progress display shows the measurements.
     Shown(Arc<LiveProgress>),
-    /// A copy is kept and written as the result if this process is killed.
+    /// A copy of the measurements is kept, and written as the result if this process is killed.
     Kept(Arc<ResultBackup>),
 }
 

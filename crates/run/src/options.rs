@@ -51,7 +51,7 @@ pub struct TlsOptions {
     /// The TLS settings of the client.
     pub security: Arc<Security>,
     /// The TLS parameters that were negotiated before the run, for the Record; `None` if unknown.
-    pub spoken: Option<NegotiatedTls>,
+    pub negotiated: Option<NegotiatedTls>,
 }
 
 /// The load: the calls and their schedule.
@@ -206,13 +206,13 @@ impl TlsOptions {
     /// # Errors
     /// [`RunError::Handshake`] if a handshake fails.
     pub fn negotiate(security: Security, endpoint: &Endpoint, timeout: Nanos) -> Result<TlsOptions, RunError> {
-        let spoken = endpoint.check(&security, timeout)?;
-        Ok(TlsOptions { security: Arc::new(security), spoken })
+        let negotiated = endpoint.check(&security, timeout)?;
+        Ok(TlsOptions { security: Arc::new(security), negotiated })
     }
 }
 
 impl LoadOptions {
-    /// Whether the load consists of S-Clients.
+    /// Whether the load consists of S-Clients (clients that abandon a connection attempt after a timeout).
     pub fn is_s_clients(&self) -> bool {
         matches!(self.workload.load, Some(Load::SClients { .. }))
     }

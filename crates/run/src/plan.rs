@@ -46,9 +46,9 @@ pub(crate) enum PlannedLoad {
 /// When an S-Client begins its next connection attempt.
 #[derive(Clone, Debug)]
 pub(crate) enum PlannedPace {
-    /// After this think time if the last attempt succeeded, or at once if it was abandoned.
+    /// The next attempt begins this think time after a successful attempt, and at once after an abandoned one.
     Think(Nanos),
-    /// When the next arrival of this process is due.
+    /// The next attempt begins when the next arrival of this process is due and the S-Client is free.
     Arrivals(Box<Arrivals>),
 }
 

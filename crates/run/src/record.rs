@@ -123,7 +123,7 @@ fn planned_facts(options: &RunOptions) -> RunFacts {
         target: server.endpoint.url.clone(),
         workload: Some(load.workload.clone().without_secrets(&record.secret_headers)),
         seed: load.seed,
-        tls: server.tls.as_ref().and_then(|tls| tls.spoken.clone()),
+        tls: server.tls.as_ref().and_then(|tls| tls.negotiated.clone()),
         http: Some(version_number(server.version).to_owned()),
         generator: Generator {
             threads: generator.threads,

@@ -114,8 +114,8 @@ fn start_and_wait(
     unshare(UnshareFlags::NEWNS).map_err(|error| TestbedError::Namespace(error.into()))?;
     mount_names(bed)?;
     unshare(UnshareFlags::NEWPID).map_err(|error| TestbedError::Namespace(error.into()))?;
-    // `/proc/self/exe` is the running program. The file at its path may have been replaced by another version since
-    // then.
+    // `/proc/self/exe` is the running program. The file at the program's path may have been replaced since it was
+    // started.
     let mut init = Command::new("/proc/self/exe");
     init.arg(INIT_COMMAND).arg(std::process::id().to_string()).args(command).envs(environment(bed));
     let mut child = init.spawn().map_err(TestbedError::kernel("start a process in a PID namespace"))?;

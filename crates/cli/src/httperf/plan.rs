@@ -146,7 +146,7 @@ fn tls_options(endpoint: &Endpoint, tls: &Tls) -> anyhow::Result<TlsOptions> {
         resume: tls.resume,
         ..SecurityOptions::default()
     });
-    Ok(TlsOptions { security: Arc::new(security.map_err(RunError::from)?), spoken: None })
+    Ok(TlsOptions { security: Arc::new(security.map_err(RunError::from)?), negotiated: None })
 }
 
 /// The header fields of every request, as httperf sends them. An empty value removes a field that `brimful load` sends

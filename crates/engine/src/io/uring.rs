@@ -57,8 +57,8 @@ pub struct Uring<'a> {
     /// Whether a receive since the latest wait filled its buffer or found no free buffer. If so, the socket may contain
     /// more data.
     left_unread: bool,
-    /// Whether the kernel still had work for this thread when the latest wait ended, such as the next operations of a
-    /// chain.
+    /// Whether the kernel still had work for this thread when the latest wait ended, such as the next of several linked
+    /// operations.
     working: bool,
     /// User data and buffers of unfinished sends on closed connections. A buffer is kept until its send completes.
     closed_sends: Vec<(u64, Vec<u8>)>,

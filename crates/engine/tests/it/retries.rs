@@ -69,7 +69,8 @@ fn a_call_on_a_closed_connection_is_sent_again_if_configured(case: Case) {
 }
 
 /// The server closes a kept connection on its second request, and the next connection on its first. Expects that the
-/// call is sent again once and then ends as reset, because a connection that never carried a response is not reused.
+/// call is sent again only once, and then ends as reset: only a connection that has carried a response counts as closed
+/// on reuse.
 fn a_call_is_sent_again_a_bounded_number_of_times(case: Case) {
     let answers = script([Step::Request, Step::Send(with_length(b"hello")), Step::Request, Step::Close]);
     let closes = script([Step::Request, Step::Close]);

@@ -6,7 +6,7 @@ use brimful_core::text::one_line;
 use brimful_core::workload::{AttemptPace, Load};
 
 use super::main_figures::server_share;
-use crate::thresholds::{KEEPS_UP, NEAR_SATURATION, NOTABLE_ERRORS};
+use crate::thresholds::{MIN_KEEP_UP_RATIO, NEAR_SATURATION, NOTABLE_ERRORS};
 
 /// The suggested command, in one sentence.
 pub(super) fn next(record: &Record) -> String {
@@ -78,7 +78,7 @@ fn at_unix_socket(record: &Record) -> bool {
 fn is_full(record: &Record) -> bool {
     let is_open =
         matches!(load(record), None | Some(Load::Open { .. } | Load::Stages { .. } | Load::Trace(_) | Load::Log(_)));
-    let falls_behind = is_open && record.rates.completed < KEEPS_UP * record.rates.offered;
+    let falls_behind = is_open && record.rates.completed < MIN_KEEP_UP_RATIO * record.rates.offered;
     let busy = record.server.as_ref().and_then(server_share).is_some_and(|share| share > NEAR_SATURATION);
     falls_behind || busy || matches!(load(record), Some(Load::SClients { .. }))
 }
@@ -88,7 +88,7 @@ fn is_full(record: &Record) -> bool {
 fn too_few_s_clients(record: &Record) -> Option<u64> {
     let Load::SClients { attempts, pace: AttemptPace::Schedule(schedule) } = load(record)? else { return None };
     let Load::Open { rate, .. } = **schedule else { return None };
-    (!record.interrupted && record.rates.offered < KEEPS_UP * rate.0).then_some(*attempts)
+    (!record.interrupted && record.rates.offered < MIN_KEEP_UP_RATIO * rate.0).then_some(*attempts)
 }
 
 /// The flag that doubles the load, such as `--rate 2000`; `None` if no flag scales this kind of load.

@@ -17,7 +17,7 @@ use serde::Serialize;
 /// Identifier of the document's schema, and the value of [`Calibration::schema`].
 pub const SCHEMA: &str = "brimful.calibration/1";
 
-/// A model calibrated from Records.
+/// A queueing model calibrated from Records (result files of runs).
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Calibration {
     /// Identifier of the document's schema: always [`SCHEMA`].
@@ -26,7 +26,8 @@ pub struct Calibration {
     pub headline: String,
     /// The rate at which each station saturates, in the order in which the stations saturate.
     pub limits: Vec<StationLimit>,
-    /// Names of the Records. Other fields refer to a Record by its index in this list.
+    /// Names of the Records (result files of runs) from which the model was calibrated. Other fields refer to a Record
+    /// by its index in this list.
     pub records: Vec<String>,
     /// The model and its uncertainty.
     #[serde(flatten)]

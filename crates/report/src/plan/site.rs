@@ -25,7 +25,7 @@ pub struct Site {
     pub step_s: f64,
     /// Number of requests in the steps that both the logs and the utilizations cover.
     pub requests: u64,
-    /// The model, with the demands of each resource that its `rule` computes.
+    /// The queueing model. Its demands at each resource are those that the resource's `rule` computes.
     pub model: Model,
     /// Caveats about the estimates.
     pub notes: Vec<String>,
@@ -43,7 +43,7 @@ pub struct Resource {
     pub why: String,
     /// Busy time that the rule attributes to a response without a body, in seconds; absent if the rule does not use it.
     pub intercept: Option<f64>,
-    /// Mean number of servers (of this resource) that are busy without requests.
+    /// Mean number of the resource's servers (such as CPUs) that are busy even without requests.
     pub background: f64,
     /// Comparison of the utilization in the second half of the steps with the prediction from the first half. Absent if
     /// there are too few steps.

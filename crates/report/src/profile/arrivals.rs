@@ -2,7 +2,7 @@
 //! as CSV.
 
 use super::{apart, foreign, lasting, pace, said};
-use crate::format::{NAMES, width, wrap};
+use crate::format::{NAME_COLUMN_WIDTH, width, wrap};
 use brimful_core::moments::mean;
 use brimful_core::profile::{Arrivals, Profile};
 use brimful_core::quantity::{count, percent};
@@ -24,7 +24,7 @@ pub(super) fn text(profile: &Profile) -> String {
 /// A chart of the requests in each second around the busiest second of the peak window (Menascé et al. 1999, Fig. 10).
 fn seconds(profile: &Profile) -> String {
     let Some(series) = &profile.arrivals.seconds else { return String::new() };
-    let columns = width() - NAMES - MARGIN;
+    let columns = width() - NAME_COLUMN_WIDTH - MARGIN;
     let busiest = (0..series.counts.len()).max_by_key(|second| (series.counts[*second], usize::MAX - second));
     let from = busiest.unwrap_or(0).saturating_sub(columns / 2).min(series.counts.len().saturating_sub(columns));
     let shown: Vec<f64> = series.counts.iter().skip(from).take(columns).map(|n| *n as f64).collect();
@@ -39,7 +39,7 @@ fn seconds(profile: &Profile) -> String {
         pace(mean),
         count(most as u64)
     );
-    said("by second", &sparkline(&shown)) + &wrap(&legend, NAMES)
+    said("by second", &sparkline(&shown)) + &wrap(&legend, NAME_COLUMN_WIDTH)
 }
 
 /// Names the hours of the week in which arrival rates are regularly high.
@@ -73,13 +73,13 @@ fn over_time(arrivals: &Arrivals) -> String {
     if arrivals.rates.len() < 2 {
         return String::new();
     }
-    let per_column = arrivals.rates.len().div_ceil(width() - NAMES - MARGIN);
+    let per_column = arrivals.rates.len().div_ceil(width() - NAME_COLUMN_WIDTH - MARGIN);
     let means: Vec<f64> = arrivals.rates.chunks(per_column).filter_map(mean).collect();
     let step = lasting(arrivals.step_s as f64 * per_column as f64);
     let highest = arrivals.rates.iter().copied().fold(0.0, f64::max);
     let within = lasting(arrivals.step_s as f64);
     let legend = format!("in steps of {step}; at most {} in {within}", pace(highest));
-    said("over time", &sparkline(&means)) + &wrap(&legend, NAMES)
+    said("over time", &sparkline(&means)) + &wrap(&legend, NAME_COLUMN_WIDTH)
 }
 
 /// A chart of the mean arrival rate by weekday (rows) and hour (columns). Empty if the log has requests on only one day
@@ -93,18 +93,18 @@ fn grid(arrivals: &Arrivals) -> String {
     let highest = rows.iter().flatten().copied().filter(|x| x.is_finite()).fold(0.0, f64::max);
     let all: f64 = arrivals.by_weekday.iter().map(|n| *n as f64).sum();
     // Each hour has two characters if the chart then fits the line, otherwise one.
-    let characters = if width() < NAMES + 2 * HOURS + MARGIN { 1 } else { 2 };
+    let characters = if width() < NAME_COLUMN_WIDTH + 2 * HOURS + MARGIN { 1 } else { 2 };
     let shades = |row: &[f64]| row.iter().map(|x| shade(*x, highest, characters)).collect::<String>();
     let quarters = [0, 6, 12].map(|hour| format!("{hour:<0$}", characters * HOURS / 4)).concat();
-    let mut text = format!("{:NAMES$}{quarters}18\n", "");
+    let mut text = format!("{:NAME_COLUMN_WIDTH$}{quarters}18\n", "");
     for ((day, row), requests) in DAYS.iter().zip(rows).zip(&arrivals.by_weekday) {
-        text += &format!("{day:<NAMES$}{}  {:>6}\n", shades(row), percent(*requests as f64 / all));
+        text += &format!("{day:<NAME_COLUMN_WIDTH$}{}  {:>6}\n", shades(row), percent(*requests as f64 / all));
     }
     let [none, .., darkest] = SHADES;
     let none = if none == ' ' { "blank".to_owned() } else { none.to_string() };
     let legend =
         format!("mean rate of each hour, 0 ({none}) to {} ({darkest}), and each day's requests", pace(highest));
-    text + &wrap(&legend, NAMES)
+    text + &wrap(&legend, NAME_COLUMN_WIDTH)
 }
 
 /// Returns the shade for a value, repeated `characters` times. The highest value has the darkest shade.

@@ -1,7 +1,7 @@
 //! The conclusions of a survey in its text report, one line each.
 
 use super::clients;
-use crate::format::{NAMES, error, fact, interval, number, percent, rate, seconds};
+use crate::format::{NAME_COLUMN_WIDTH, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
 use brimful_core::survey::{
     Comparison, Connections, Law, Level, ModuleMeasurements, Overload, Role, ServerPauses, Stopped, Survey,
@@ -36,8 +36,8 @@ pub(super) fn conclusion(survey: &Survey) -> String {
     text
 }
 
-/// Says whether the survey is valid and why, and where its report is. If the survey stopped early for a reason that is
-/// not among these, begins with the level at which it stopped and the reason.
+/// Says whether the survey is valid and why, and where its report is. If the survey stopped early and the reasons do
+/// not say why, begins with the level (load) at which it stopped and the cause.
 pub(super) fn verdict(survey: &Survey) -> String {
     let mut text = String::new();
     let is_a_reason =
@@ -56,7 +56,7 @@ pub(super) fn verdict(survey: &Survey) -> String {
     }
     if let Some(report) = &survey.report {
         // Keeps the path on one line, so that users can copy it.
-        text += &format!("{:<NAMES$}{report}\n", "report");
+        text += &format!("{:<NAME_COLUMN_WIDTH$}{report}\n", "report");
     }
     text
 }

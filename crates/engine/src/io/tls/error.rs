@@ -27,7 +27,7 @@ pub enum SecurityError {
         /// The actual content of the file, and advice to the user.
         why: String,
     },
-    /// The server name, given here, is not valid in a certificate.
+    /// The server's name, which is the field, cannot occur in a certificate.
     #[error("`{0}` is not a name that a certificate could have: give the server's name by --sni NAME")]
     InvalidServerName(String),
     /// This host has no store of trusted certificate authorities.

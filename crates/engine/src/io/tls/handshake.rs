@@ -20,7 +20,7 @@ const REJECTION_WAIT: Duration = Duration::from_millis(100);
 /// The reason why a handshake failed.
 #[derive(Debug)]
 pub enum HandshakeError {
-    /// The server or its certificate violated TLS.
+    /// An error of rustls, such as an invalid certificate.
     Tls(rustls::Error),
     /// The server did not agree on HTTP/2.
     Protocol,
