@@ -46,7 +46,7 @@ impl BodyFile {
         }
         let failed = |error: io::Error| unreadable(path, &error.to_string());
         let is_stdin = path == Path::new(STDIN) || path == Path::new(STDIN_FILE);
-        // Standard input may be a socket, which cannot be opened by its path. Duplicating its descriptor always works.
+        // Standard input may be a socket, which cannot be opened by its path, so its descriptor is duplicated.
         let file = match is_stdin {
             true => io::stdin().as_fd().try_clone_to_owned().map(File::from),
             false => File::open(path),

@@ -170,8 +170,8 @@ pub trait Io<'a>: Sized {
     }
 
     /// Requests one [`IoEvent::Sent`] once the kernel has accepted everything that was sent so far on this connection.
-    /// Until then, the caller must not send data of another call. If the connection can send no more, the event never
-    /// comes.
+    /// With HTTP/1, the caller must not send data of another call before the event. If the connection can send no more,
+    /// the event never comes.
     fn notify_when_sent(&mut self, token: Token);
 
     /// Number of bytes sent on the connection in this slot that the kernel is not known to have accepted.

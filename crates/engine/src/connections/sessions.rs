@@ -63,7 +63,7 @@ impl<P> Default for SessionConnections<P> {
 }
 
 impl<P> SessionConnections<P> {
-    /// Whether there are no connections and no sessions that have not ended.
+    /// Whether no connection belongs to a session, and every session that has had one has ended.
     pub fn is_empty(&self) -> bool {
         self.by_session.is_empty()
     }

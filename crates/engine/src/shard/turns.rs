@@ -27,7 +27,7 @@ const TICK_BURST: usize = 32;
 /// Maximum time after the end of the schedule at which a call begins. Later calls are not sent, so that the duration of
 /// the run is bounded.
 const MAX_OVERRUN: Nanos = Nanos::from_secs(1);
-/// Interval at which a shard publishes its metrics to live displays during the run.
+/// Interval at which a shard publishes its metrics during the run, for other threads to read.
 const PUBLISH_INTERVAL: Nanos = Nanos::from_millis(100);
 /// Initial capacity of the call queue of a session's connection. The queue grows on demand.
 const INITIAL_CALLS: usize = 16;
