@@ -20,8 +20,8 @@ struct Slot<P> {
 pub struct Connections<P> {
     slots: Vec<Slot<P>>,
     free: Vec<u32>,
-    /// Slots of connections that have room for a call and belong to no session. There is one list per [`Availability`],
-    /// and each list ends with the connection added last.
+    /// Indices of the slots whose connections have room for a call and belong to no session. There is one list per
+    /// [`Availability`], and each list ends with the connection added last.
     available: [Vec<u32>; 2],
     /// Number of times that [`Connections::available_in_turn`] was called, which selects the next connection.
     turn: usize,
@@ -103,7 +103,7 @@ impl<P> Connections<P> {
         }
     }
 
-    /// Returns a stamp that no other call or connection attempt has.
+    /// Returns a new stamp: a number that no other call or connection attempt has.
     #[inline]
     pub fn next_stamp(&mut self) -> u32 {
         self.stamps = self.stamps.wrapping_add(1);
@@ -164,7 +164,7 @@ impl<P> Connections<P> {
         self.open.update_max(open, known);
     }
 
-    /// The token of the connection in a slot.
+    /// The token of the connection in the slot with this index.
     pub fn token(&self, slot: u32) -> Token {
         Token { slot, generation: self.slots[slot as usize].generation }
     }
@@ -175,12 +175,12 @@ impl<P> Connections<P> {
         slot.connection.as_mut().filter(|_| slot.generation == token.generation)
     }
 
-    /// The connection in a slot, if any.
+    /// The connection in the slot with this index; `None` if the slot is free.
     pub fn get(&self, slot: u32) -> Option<&Connection<P>> {
         self.slots.get(slot as usize)?.connection.as_ref()
     }
 
-    /// The connection in a slot, if any, for modification.
+    /// The connection in the slot with this index, for modification; `None` if the slot is free.
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Connection<P>> {
         self.slots.get_mut(slot as usize)?.connection.as_mut()
     }
@@ -203,7 +203,7 @@ impl<P> Connections<P> {
     }
 
     /// Returns the slot of a connection with room for a call of this session. Prefers a connection that already carries
-    /// calls of the session, so that the requests of a burst are sent in one write.
+    /// calls of the session, so that its simultaneous requests are sent in one write.
     #[inline]
     pub fn available_for_session(&mut self, session: SessionId) -> Option<u32> {
         let Connections { slots, sessions, limits, .. } = self;
@@ -274,12 +274,12 @@ impl<P> Connections<P> {
         Some(connection)
     }
 
-    /// The slots of all connections.
+    /// The indices of all slots with a connection.
     pub fn slots(&self) -> Vec<u32> {
         (0..self.slots.len() as u32).filter(|slot| self.slots[*slot as usize].connection.is_some()).collect()
     }
 
-    /// The slots of a session's connections.
+    /// The indices of the slots with a session's connections.
     pub fn slots_of_session(&self, session: SessionId) -> &[u32] {
         self.sessions.slots(session)
     }

@@ -134,14 +134,15 @@ impl<P> DueCalls<P> {
         self.ticks.is_none() && !self.density.is_dense()
     }
 
-    /// Whether no call may begin before the next tick. If so, the shard asks the workload for calls at that tick.
+    /// Whether no call may begin before the next tick ([`Config::tick`]). If so, the shard asks the workload for calls
+    /// at that tick.
     pub fn is_between_ticks(&mut self, now: Nanos) -> bool {
         let Some(ticks) = self.ticks.filter(|ticks| now < ticks.next) else { return false };
         self.ask_at = ticks.next;
         true
     }
 
-    /// Ends the current tick: no call begins before the next one.
+    /// Ends the current tick ([`Config::tick`]): no call begins before the next one.
     pub fn end_tick(&mut self, now: Nanos) {
         if let Some(ticks) = &mut self.ticks {
             ticks.next = next_tick(now, ticks.interval);

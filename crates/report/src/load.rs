@@ -8,6 +8,7 @@
 mod addresses;
 mod client_limit;
 mod connections;
+/// The Record of a run, for tests.
 #[cfg(test)]
 pub(crate) mod fixture;
 mod groups;

@@ -85,7 +85,7 @@ fn execute(
         }
     };
     let run = match &observer.stop_when {
-        Some(conditions) => conditions.judge_during(stop, drive).map_err(RunError::StopThread)??,
+        Some(conditions) => conditions.watch_during(stop, drive).map_err(RunError::StopThread)??,
         None => drive(stop)?,
     };
     let stopped_by = observer.stop_when.as_ref().and_then(|conditions| conditions.met_condition()).map(str::to_owned);

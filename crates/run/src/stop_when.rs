@@ -103,7 +103,7 @@ impl StopConditions {
     ///
     /// # Errors
     /// An I/O error if a thread for the conditions cannot be started.
-    pub(crate) fn judge_during<T>(&self, stop: &AtomicBool, body: impl FnOnce(&AtomicBool) -> T) -> io::Result<T> {
+    pub(crate) fn watch_during<T>(&self, stop: &AtomicBool, body: impl FnOnce(&AtomicBool) -> T) -> io::Result<T> {
         let done = AtomicBool::new(false);
         let end = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -416,7 +416,7 @@ mod tests {
                 thread::sleep(Duration::from_millis(1));
             }
         };
-        conditions.judge_during(&stop, run).unwrap();
+        conditions.watch_during(&stop, run).unwrap();
         assert_eq!(conditions.met_condition(), Some("errors>0.01 for 100ms"));
         assert!(!stop.load(Ordering::Relaxed), "the caller was not asked to stop");
     }
@@ -430,7 +430,7 @@ mod tests {
                 thread::sleep(Duration::from_millis(1));
             }
         };
-        conditions.judge_during(&stop, run).unwrap();
+        conditions.watch_during(&stop, run).unwrap();
         assert_eq!(conditions.met_condition(), None);
     }
 }

@@ -24,7 +24,7 @@ pub(super) struct SessionConnections<P> {
 /// The connections of a session that has not ended.
 #[derive(Debug, Default)]
 struct OneSession {
-    /// Slots of the session's connections, usually only one.
+    /// Indices of the slots with the session's connections, usually only one.
     slots: Vec<u32>,
     /// Number of established connections, including those that were closed.
     established: u32,
@@ -112,7 +112,7 @@ impl<P> SessionConnections<P> {
         candidates.max_by_key(|(found, _)| *found as usize).map(|(_, slot)| slot)
     }
 
-    /// The slots of a session's connections.
+    /// The indices of the slots with a session's connections.
     pub fn slots(&self, session: SessionId) -> &[u32] {
         self.by_session.get(&session).map_or(&[], |one| one.slots.as_slice())
     }

@@ -5,8 +5,8 @@ use crate::format::{Column, error, figure, interval, key, narrow, percent, rate,
 use brimful_core::quantity;
 use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
 
-/// A table of the levels from which the model was calibrated: first open loads, then closed loads, then loads of a
-/// single class.
+/// A table of the levels (measured loads) from which the model was calibrated: first open loads, then closed loads,
+/// then loads of a single class.
 pub(super) fn calibration(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 7] = [
         words("calibration", 0),
@@ -35,7 +35,7 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// Two tables of the levels that test the model's predictions. The first has mean response times, prediction errors,
+/// Two tables of the levels (loads) that test the model's predictions. The first has mean response times, prediction errors,
 /// and the share of each error that is due to changes of the host's speed. The second has the other metrics.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
@@ -97,7 +97,7 @@ fn tested(comparison: Comparison, figure: fn(Option<f64>) -> String) -> [String;
     [figure(comparison.predicted), between, figure(comparison.measured), mark.to_owned()]
 }
 
-/// A table of the levels beyond the server's capacity, where throughput is lower than the offered load.
+/// A table of the levels (loads) beyond the server's capacity, where throughput is lower than the offered load.
 pub(super) fn past_saturation(survey: &Survey) -> String {
     const COLUMNS: [Column<'static>; 10] = [
         words("past saturation", 0),
@@ -175,7 +175,7 @@ fn workload(level: &Level) -> String {
     level.workload.clone()
 }
 
-/// The offered rate of a level with an open load, or the number of clients of a closed load.
+/// The load of a survey's level: the offered rate of an open load, or the number of clients of a closed load.
 fn load(level: &Level) -> String {
     match level.clients {
         Some(number) => clients(number),
@@ -183,7 +183,7 @@ fn load(level: &Level) -> String {
     }
 }
 
-/// The mark after the name of a level that is not valid.
+/// The mark after the name of a level (load) whose measurements are not valid.
 fn doubt(level: &Level) -> &'static str {
     if level.verdict.valid { "" } else { " *" }
 }
