@@ -25,7 +25,8 @@ on_each_engine!(
     sessions_are_in_progress_if_the_run_ends_before_them,
 );
 
-/// A load of this number of sessions, which arrive within 50 ms. Each session sends five calls at a time (a burst), twice.
+/// A load of this number of sessions, which arrive within 50 ms. Each session sends five calls at a time (a burst),
+/// twice.
 fn sessions(sessions: f64) -> Load {
     let session_arrivals = SessionArrivals::Open { rate: Rate(sessions / 5.0), arrivals: "onoff:100,1%,5s".to_owned() };
     Load {

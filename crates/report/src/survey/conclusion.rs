@@ -82,8 +82,8 @@ fn saturation(survey: &Survey) -> String {
     if survey.has_valid_measurements() { said } else { format!("not determined; {said}") }
 }
 
-/// Says how many of the predicted intervals contain the measured value, for each metric and in total. Excludes levels
-/// that are not valid.
+/// Says how many of the predicted intervals contain the measured value, for each metric and in total. Excludes loads
+/// whose measurements are not valid.
 fn intervals(survey: &Survey) -> Option<String> {
     let kinds = held_by_kind(survey);
     let (hold, all) = count_correct_intervals(survey);

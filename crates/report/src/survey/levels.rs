@@ -35,8 +35,8 @@ pub(super) fn calibration(survey: &Survey) -> String {
     unless_empty(&COLUMNS, levels.into_iter().map(row).collect())
 }
 
-/// Two tables of the levels (loads) that test the model's predictions. The first has mean response times, prediction errors,
-/// and the share of each error that is due to changes of the host's speed. The second has the other metrics.
+/// Two tables of the levels (loads) that test the model's predictions. The first has mean response times, prediction
+/// errors, and the share of each error that is due to changes of the host's speed. The second has the other metrics.
 pub(super) fn held_out(survey: &Survey) -> String {
     const RESPONSE: [Column<'static>; 10] = [
         words("held out", 0),
