@@ -23,7 +23,7 @@ pub struct Connections<P> {
     /// Indices of the slots whose connections have room for a call and belong to no session. There is one list per
     /// [`Availability`], and each list ends with the connection added last.
     available: [Vec<u32>; 2],
-    /// Number of times that [`Connections::available_in_turn`] was called, which selects the next connection.
+    /// Number of times that [`Connections::available_in_turn`] was called. It determines the connection chosen next.
     turn: usize,
     sessions: SessionConnections<P>,
     limits: Limits,

@@ -12,7 +12,7 @@ use brimful_core::Nanos;
 
 /// The longest wait for an event. A request to stop the run is noticed within this time.
 const MAX_WAIT: Nanos = Nanos::from_millis(50);
-/// Fraction of the sleeps that should end late by at most the learnt margin.
+/// Fraction of the sleeps whose lateness must not exceed the learnt margin.
 const QUANTILE: f64 = 0.9;
 /// Change of the margin after one sleep, in nanoseconds.
 const STEP_NS: f64 = 1_000.0;
@@ -126,7 +126,7 @@ impl Pacer {
 
     /// Updates the margin after a sleep that ended `late` later than planned, without an event. The margin follows the
     /// quantile by stochastic approximation (Robbins & Monro 1951): if the lateness exceeded the margin, it grows by
-    /// [`QUANTILE`] of a step; otherwise, it shrinks by the rest of a step.
+    /// [`QUANTILE`] of a step; otherwise, it shrinks by 1 − [`QUANTILE`] of a step.
     fn woke(&mut self, late: Nanos) {
         let exceeded = late.0 as f64 > self.margins_ns[self.octave];
         self.step(if exceeded { STEP_NS * QUANTILE } else { -STEP_NS * (1.0 - QUANTILE) });

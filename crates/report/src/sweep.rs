@@ -8,8 +8,8 @@ use brimful_core::quantity;
 use brimful_core::record::{Reason, Record, Summary};
 use brimful_core::sweep::{Sweep, SweepKind, SweepLevel};
 
-/// Maximum ratio of the throughput at the highest load to the highest throughput of any load at which the report
-/// mentions a decline.
+/// The report mentions a decline if the throughput at the highest load is below this share of the highest throughput at
+/// any load.
 const NOTABLE_DECLINE: f64 = 0.95;
 
 /// Formats the sweep as text: the headline, a table with a row for each load, and notes on results that are not valid.

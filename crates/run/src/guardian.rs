@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Name of the hidden command that runs the guardian process by [`run_guardian`].
 pub const GUARDIAN_COMMAND: &str = "put-back";
-/// The line that the guardian process writes when it is ready. From then on, it ignores signals.
+/// The line that the guardian process writes when it is ready: from then on, the process ignores signals.
 const READY: &str = "ready";
 
 /// A change to the server that the guardian process can undo.

@@ -135,7 +135,7 @@ impl RunPlan {
     }
 
     fn connection_policy(&self) -> ConnectionPolicy {
-        /// Maximum number of requests in a pipeline. Further requests of a burst are sent on another connection.
+        /// Maximum number of requests in a pipeline. Further simultaneous requests are sent on another connection.
         const MAX_PIPELINE: u64 = 256;
         let server = &self.options.server;
         let mut policy =

@@ -27,8 +27,7 @@ pub(super) struct Template {
     /// With HTTP/1, an empty request with the method and the other properties that all rendered requests share. With
     /// HTTP/2, the request with its placeholders as text, which is sent only if encoding fails.
     prototype: Request,
-    /// Upper bound of a rendered request's length in bytes. If the template has no fixed path, the path is not
-    /// included.
+    /// Upper bound of a rendered request's length in bytes, without the target's path if the template has no fixed path.
     max_bytes: usize,
 }
 
@@ -325,7 +324,7 @@ impl Draws {
         mix(self.state.wrapping_add(Draws::GAMMA.wrapping_mul(n + 1)))
     }
 
-    /// A random number, uniform on [0, 1), independent of the bits of [`Draws::bits`] for small `n`.
+    /// A random number, uniform on [0, 1). It is independent of the numbers from [`Draws::bits`].
     pub fn unit(self) -> f64 {
         (self.bits(u64::MAX - 1) >> 11) as f64 * 2f64.powi(-53)
     }

@@ -52,7 +52,7 @@ pub struct Resource {
     pub demands: Vec<SiteDemand>,
     /// The reason why there is no estimate by regression; absent if there is one.
     pub no_regression: Option<String>,
-    /// Steps in which the resource was much busier than the requests in the logs explain.
+    /// Time steps in which the resource was much busier than the requests in the logs explain.
     pub outliers: Vec<SiteOutlier>,
     /// Time between the steps in `outliers`, in seconds, if they recur periodically.
     pub period_s: Option<i64>,
