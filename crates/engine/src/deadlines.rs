@@ -56,8 +56,8 @@ impl Deadlines {
         }
     }
 
-    /// Removes and returns the next valid deadline if it is not later than `now`. Drops the void deadlines (of ended operations) before it,
-    /// even those that are later than `now`, so that they do not stay in memory.
+    /// Removes and returns the next valid deadline if it is not later than `now`. Drops the void deadlines (of ended
+    /// operations) before it, even those that are later than `now`, so that they do not stay in memory.
     pub fn pop_expired(&mut self, now: Nanos, is_live: impl Fn(TimerKey) -> bool) -> Option<TimerKey> {
         while let Some(&(deadline, key)) = self.queue.front() {
             let front_is_live = is_live(key);

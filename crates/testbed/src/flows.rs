@@ -38,8 +38,8 @@ struct FlowState {
 impl Flows {
     /// Creates an empty set of flows for a client. Each client number has its own random stream.
     pub fn new(histogram: RttHistogram, seed: u64, client: u64) -> Flows {
-        // The links' random streams use the client's number itself. Its bitwise complement gives different streams
-        // here.
+        // The links' random streams use the client's number itself. The bitwise complement of the number gives other
+        // streams.
         let random = Pcg64Mcg::seed_from_u64(seed ^ !client.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Flows { histogram, random, young: HashMap::new(), old: HashMap::new(), generation: GENERATION, drawn: 0 }
     }

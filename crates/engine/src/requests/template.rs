@@ -27,7 +27,7 @@ pub(super) struct Template {
     /// With HTTP/1, an empty request with the method and the other properties that all rendered requests share. With
     /// HTTP/2, the request with its placeholders as text, which is sent only if encoding fails.
     prototype: Request,
-    /// Upper bound of a rendered request's length in bytes, without the target's path if the template has no fixed path.
+    /// Upper bound of a rendered request's length in bytes, without a path that the target provides.
     max_bytes: usize,
 }
 

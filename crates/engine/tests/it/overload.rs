@@ -1,4 +1,4 @@
-//! Tests that the rate of connection attempts does not fall when the server is overloaded (Banga & Druschel 1997, §4.2).
+//! Tests that the rate of connection attempts does not fall if the server is overloaded (Banga & Druschel 1997, §4.2).
 
 use crate::call_recorder::{CallRecorder, ObservedCall, completed, count, count_connects};
 use crate::case::{Case, on_each_engine};
