@@ -234,8 +234,8 @@ class Fleet(unittest.TestCase):
             Driver([LimitedPlace("c", None, stderr="error: nothing listens there")], load).client_limit()
 
 
-class Crews(unittest.TestCase):
-    """`brimful fleet crew`, which runs the loads of `brimful survey --shards N`."""
+class SurveyFleets(unittest.TestCase):
+    """`brimful fleet serve-survey`, which runs the loads of `brimful survey --shards N`."""
 
     def order(self, process: "subprocess.Popen[str]", workload: str, duration: str, calibrate: bool = False) -> dict:
         assert process.stdin is not None and process.stdout is not None
@@ -247,7 +247,7 @@ class Crews(unittest.TestCase):
 
     def test_one_load_after_another(self) -> None:
         load = WORKLOAD + '[load]\narrivals = "poisson"\nrate = 300.0\n'
-        command = [sys.executable, "-m", "brimful.fleet", "crew", "--shards=2", "--header=Accept: a/b"]
+        command = [sys.executable, "-m", "brimful.fleet", "serve-survey", "--shards=2", "--header=Accept: a/b"]
         with target(*SERVICE) as url:
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             with subprocess.Popen([*command, url], **pipes) as process:
@@ -278,7 +278,7 @@ class Crews(unittest.TestCase):
         return path
 
     def test_an_error_at_the_start_is_its_first_answer(self) -> None:
-        command = [sys.executable, "-m", "brimful.fleet", "crew", "--shards=0", "http://127.0.0.1:1/"]
+        command = [sys.executable, "-m", "brimful.fleet", "serve-survey", "--shards=0", "http://127.0.0.1:1/"]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         self.assertIn("one shard or more", json.loads(done.stdout)["error"])
 

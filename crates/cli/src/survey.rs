@@ -37,8 +37,8 @@ pub fn main(args: &SurveyArgs) -> anyhow::Result<Exit> {
     let stop = progress::stop_flag()?;
     let display = Display::new(args.output.quiet);
     plan.live.clone_from(&display.live);
-    let crew = fleet::start(args, shared_streams(args), &stop)?;
-    let mut survey = display.with_updates(|| survey(&plan, crew, &stop, &mut |step| display.show(&step)))?;
+    let fleet = fleet::start(args, shared_streams(args), &stop)?;
+    let mut survey = display.with_updates(|| survey(&plan, fleet, &stop, &mut |step| display.show(&step)))?;
     survey.labels = args.request.labels()?;
     survey.machine = Some(this_machine());
     survey.report = report.name();

@@ -76,9 +76,9 @@ pub enum RunError {
     /// The load is not valid, or an option does not fit the load.
     #[error("{0}")]
     BadLoad(String),
-    /// An error of the separate program that generates loads for this process (the crew).
+    /// An error of the separate program that generates loads for a survey (its fleet).
     #[error("{message}")]
-    Crew {
+    SurveyFleet {
         /// The cause, and what the user can do.
         message: String,
         /// Whether an error in the command line is the cause.
@@ -122,8 +122,9 @@ impl RunError {
     /// Whether the cause is the command line or a file of the user, rather than the environment.
     pub fn is_usage(&self) -> bool {
         use RunError::{
-            Arrivals, BadLoad, BadUrl, ConnectTimeoutTooShort, Crew, Engine, Handshake, Listen, MergeMismatch, Mix,
-            Monitor, NoCallCompleted, NoSocket, NothingListens, Security, StopThread, Target, Unresolvable, Workload,
+            Arrivals, BadLoad, BadUrl, ConnectTimeoutTooShort, Engine, Handshake, Listen, MergeMismatch, Mix, Monitor,
+            NoCallCompleted, NoSocket, NothingListens, Security, StopThread, SurveyFleet, Target, Unresolvable,
+            Workload,
         };
         use brimful_engine::EngineError::{BodyFile, Cpu, Request, Source, Template};
         match self {
@@ -132,7 +133,7 @@ impl RunError {
             Engine(Request { .. } | Template { .. } | BodyFile { .. } | Cpu { .. } | Source { .. }) => true,
             Monitor(error) => error.is_usage(),
             Security(error) => error.is_usage(),
-            Handshake { usage, .. } | Crew { usage, .. } => *usage,
+            Handshake { usage, .. } | SurveyFleet { usage, .. } => *usage,
             Engine(_)
             | Target(_)
             | Listen(_)

@@ -5,7 +5,6 @@
 
 /// Measures how much load this client can generate before it is itself the limit.
 pub mod client_limit;
-mod crew;
 mod endpoint;
 mod error;
 mod guardian;
@@ -18,9 +17,9 @@ mod server_software;
 mod shard;
 mod stop_when;
 mod stream;
+mod survey_fleet;
 mod warm_up;
 
-pub use crew::Crew;
 pub use endpoint::{ConnectOverrides, ConnectTo, ConnectToError, Endpoint, ServerHosts};
 pub use error::RunError;
 pub use guardian::{GUARDIAN_COMMAND, Guardian, ServerChange, run_guardian};
@@ -34,4 +33,5 @@ pub use record::{RunOutput, partial_record};
 pub use run::{run, run_log};
 pub use stop_when::{SetOnDrop, StopConditions};
 pub use stream::{Feed, StreamedCall};
+pub use survey_fleet::SurveyFleet;
 pub use warm_up::{MAX_WARM_UP, WarmUp, WarmUpOutcome, warm_up};

@@ -1,5 +1,5 @@
 //! Loads and monitors a real server. The load comes from this process, or from several generator processes (shards)
-//! that a [`Crew`] starts.
+//! that a [`SurveyFleet`] starts.
 
 use crate::SurveyError;
 use crate::bench::{Answer, Bench, IdleConnections, Pool};
@@ -12,8 +12,8 @@ use brimful_core::workload::{Load, Workload};
 use brimful_core::{Bytes, End, Nanos, Rate, StopCondition};
 use brimful_engine::Address;
 use brimful_run::{
-    CallHook, Crew, Exchange, LoadOptions, MonitorTarget, ResultsSoFar, RunObserver, RunOptions, RunPlan,
-    StopConditions, client_limit, run,
+    CallHook, Exchange, LoadOptions, MonitorTarget, ResultsSoFar, RunObserver, RunOptions, RunPlan, StopConditions,
+    SurveyFleet, client_limit, run,
 };
 use brimful_stats::LiveProgress;
 use brimful_target::ReferenceCpuTimes;
@@ -43,27 +43,27 @@ pub(crate) struct ServerBench<'a> {
     /// Receives the results of a running measurement, for the display; `None` without a display.
     live: Option<Arc<LiveProgress>>,
     server: Server,
-    crew: Option<Crew>,
+    fleet: Option<SurveyFleet>,
     stop: &'a AtomicBool,
     /// Maximum number of threads of the load generator.
     max_threads: u64,
 }
 
 impl<'a> ServerBench<'a> {
-    /// Creates the bench. If there is a `crew`, its generator processes (shards) generate the load; otherwise this
+    /// Creates the bench. If there is a `fleet`, its generator processes (shards) generate the load; otherwise this
     /// process does.
     pub fn new(
         mut template: RunOptions,
         live: Option<Arc<LiveProgress>>,
         server: Server,
-        crew: Option<Crew>,
+        fleet: Option<SurveyFleet>,
         stop: &'a AtomicBool,
     ) -> ServerBench<'a> {
         // No idle connections may be opened before a load until it is known whether they block other connections.
         template.server.connections.warm_connections = 0;
         template.load.calls = u64::MAX;
         let max_threads = template.generator.threads;
-        ServerBench { template, live, server, crew, stop, max_threads }
+        ServerBench { template, live, server, fleet, stop, max_threads }
     }
 
     /// The options of a run by one thread of this process, without a monitor.
@@ -111,8 +111,8 @@ impl Bench for ServerBench<'_> {
         needed: Option<f64>,
         note: &mut dyn FnMut(String),
     ) -> Result<ClientCalibration, SurveyError> {
-        let calibration = match &mut self.crew {
-            Some(crew) => crew.client_limit(&self.template, self.stop)?,
+        let calibration = match &mut self.fleet {
+            Some(fleet) => fleet.client_limit(&self.template, self.stop)?,
             None => {
                 let cpus = self.server.local_cpus();
                 let found = client_limit::measure(&self.template, response, needed, cpus, self.stop, note)?;
@@ -157,7 +157,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn use_connections(&mut self, pool: Pool) -> Result<(), SurveyError> {
-        let shards = self.crew.as_ref().map_or(1, Crew::shards);
+        let shards = self.fleet.as_ref().map_or(1, SurveyFleet::shards);
         if let Some(size) = pool.size.filter(|size| *size < shards) {
             return Err(SurveyError::NotSurveyable(format!(
                 "the load has {} at once, and each of {shards} shards needs one: give --shards {size} at most",
@@ -181,8 +181,8 @@ impl Bench for ServerBench<'_> {
 
     fn measure(&mut self, workload: &Workload, window: Nanos, seed: u64) -> Result<Record, SurveyError> {
         let plan = self.plan(workload, window, seed)?;
-        Ok(match &mut self.crew {
-            Some(crew) => crew.run(&plan, self.stop)?,
+        Ok(match &mut self.fleet {
+            Some(fleet) => fleet.run(&plan, self.stop)?,
             None => {
                 let observer = RunObserver {
                     results_so_far: self.live.clone().map_or(ResultsSoFar::Unused, ResultsSoFar::Shown),

@@ -11,7 +11,7 @@ use brimful_core::survey::Survey;
 use brimful_core::workload::{Load, Workload};
 use brimful_core::{Nanos, Rate, SloSpec};
 use brimful_monitor::{ProcessSelector, RemoteConfig};
-use brimful_run::{Crew, Endpoint, RunOptions, RunPlan};
+use brimful_run::{Endpoint, RunOptions, RunPlan, SurveyFleet};
 use brimful_stats::{LiveProgress, check_objectives};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -80,7 +80,7 @@ pub fn demo_classes() -> Workload {
     Workload { classes: vec![class("light", 0.8), class("heavy", 0.2)], load: None, tls: None }
 }
 
-/// Surveys a server. If there is a `crew`, its generator processes (shards) generate the load; otherwise this process
+/// Surveys a server. If there is a `fleet`, its generator processes (shards) generate the load; otherwise this process
 /// does. `listener` is called with each event. Once the first load level is measured, the result is always a document.
 /// If the survey ended early, the document states why.
 ///
@@ -88,7 +88,7 @@ pub fn demo_classes() -> Workload {
 /// [`SurveyError`] if the survey fails before the first load level is measured.
 pub fn survey(
     plan: &SurveyPlan,
-    crew: Option<Crew>,
+    fleet: Option<SurveyFleet>,
     stop: &AtomicBool,
     listener: &mut dyn FnMut(SurveyEvent),
 ) -> Result<Survey, SurveyError> {
@@ -145,10 +145,10 @@ pub fn survey(
             one_call_each: template.server.connections.calls_per_connection == Some(1),
             opened_ahead: template.server.tls.is_some() || template.server.is_http2(),
         },
-        shards: crew.as_ref().map(Crew::shards),
+        shards: fleet.as_ref().map(SurveyFleet::shards),
     };
     let began = Instant::now();
-    let survey = run_survey(&setup, &mut ServerBench::new(template, plan.live.clone(), server, crew, stop), listener)?;
+    let survey = run_survey(&setup, &mut ServerBench::new(template, plan.live.clone(), server, fleet, stop), listener)?;
     Ok(Survey { elapsed_s: Some(began.elapsed().as_secs_f64()), ..survey })
 }
 

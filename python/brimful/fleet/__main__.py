@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .. import _binary
 from . import Figures, Outcome, open_places, run_command_line
-from .crew import Crew, own_stdout, send
+from .survey_fleet import SurveyFleet, own_stdout, send
 from .driver import progress_line
 
 #: Flags of `brimful load` that the driver sets for each shard, so users must not set them.
@@ -26,7 +26,7 @@ DRIVER_FLAGS = (
 
 def main(arguments: list[str] | None = None) -> int:
     options, flags = _parser().parse_known_args(arguments)
-    if options.command == "crew":
+    if options.command == "serve-survey":
         return _serve(options, flags)
     try:
         _refuse(flags)
@@ -75,8 +75,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="print only the merged Record, as JSON")
     add("-o", "--out", type=Path, metavar="FILE", help="also write the merged Record to a file")
     add("-q", "--quiet", action="store_true", help="no progress on stderr")
-    # `crew` is a hidden command for `brimful survey --shards N`.
-    _add_shards(commands.add_parser("crew", allow_abbrev=False))
+    # `serve-survey` is a hidden command for `brimful survey --shards N`.
+    _add_shards(commands.add_parser("serve-survey", allow_abbrev=False))
     return parser
 
 
@@ -138,8 +138,8 @@ def _serve(options: argparse.Namespace, flags: list[str]) -> int:
         with open_places(
             options.address, options.shards, options.shards_per_node, options.cpus_per_shard, options.scales
         ) as places:
-            crew = Crew(places, flags, source_ips=options.source_ip, cpus=options.cpus, lead_s=options.lead)
-            crew.serve(sys.stdin, answers)
+            fleet = SurveyFleet(places, flags, source_ips=options.source_ip, cpus=options.cpus, lead_s=options.lead)
+            fleet.serve(sys.stdin, answers)
     except _binary.BrimfulError as error:
         send(answers, {"error": str(error), "usage": error.exit_code == 2})
     except BrokenPipeError:

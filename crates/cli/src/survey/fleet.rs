@@ -4,7 +4,7 @@
 use super::args::SurveyArgs;
 use crate::flags::RequestArgs;
 use crate::fleet;
-use brimful_run::Crew;
+use brimful_run::SurveyFleet;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command};
 use std::ffi::OsString;
@@ -13,16 +13,16 @@ use std::sync::atomic::AtomicBool;
 
 /// Starts the processes that generate the loads, if the user requested several. If `streams` is set, calls share
 /// connections, each of which has this many HTTP/2 streams.
-pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<Crew>> {
+pub fn start(args: &SurveyArgs, streams: Option<usize>, stop: &AtomicBool) -> anyhow::Result<Option<SurveyFleet>> {
     let (Some(shards), Some(url)) = (args.shards, &args.url) else { return Ok(None) };
     let flag = |name: &str, value: &dyn Display| OsString::from(format!("--{name}={value}"));
-    let mut words = vec![OsString::from("crew"), flag("shards", &shards.0)];
+    let mut words = vec![OsString::from("serve-survey"), flag("shards", &shards.0)];
     words.extend(args.address.iter().map(|address| flag("address", address)));
     words.extend(args.shards_per_node.map(|number| flag("shards-per-node", &number.0)));
     words.extend(request_flags(std::env::args_os().skip(1)));
     words.extend(streams.map(|streams| flag("streams", &streams)));
     words.push(url.into());
-    Ok(Some(Crew::start(shards.0, fleet::command(&words)?, stop)?))
+    Ok(Some(SurveyFleet::start(shards.0, fleet::command(&words)?, stop)?))
 }
 
 /// The flags of [`RequestArgs`] on the command line of a survey, except flags that are set for each load. The first of

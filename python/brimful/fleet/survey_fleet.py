@@ -1,8 +1,9 @@
-"""`brimful fleet crew`: a fleet that runs one load after another for a survey.
+"""`brimful fleet serve-survey`: a fleet that runs one load after another for a survey.
 
-It reads orders from stdin and writes answers to stdout, each a line of JSON (crates/run/src/crew.rs is the other side).
-The first answer, `{}`, means that the fleet is ready. The answer to an order is the Record of the load or the limit of
-the shards. The line `stop` ends the current load, and the end of stdin ends the fleet.
+It reads orders from stdin and writes answers to stdout, each a line of JSON. `brimful survey` sends the orders
+(crates/run/src/survey_fleet.rs). The first answer, `{}`, means that the fleet is ready. The answer to an order is the
+Record of the load or the limit of the shards. The line `stop` ends the current load, and the end of stdin ends the
+fleet.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .driver import Driver, Load, PlaceHandle
 STATE_INTERVAL_S = 0.2
 
 
-class Crew:
+class SurveyFleet:
     """Shards that run one load after another."""
 
     def __init__(

@@ -1,5 +1,6 @@
-//! A crew is a separate program that generates loads for this process. It is the Python program that runs several load
-//! generators (shards) on this host or on other hosts, and it returns the merged Record (result document) of each load.
+//! The fleet of a survey: a separate program that generates the survey's loads. It is the Python program that runs
+//! several load generators (shards) on this host or on other hosts, and it returns the merged Record (result document)
+//! of each load.
 //!
 //! This process writes each order (the description of a load) to the program's stdin as one line of JSON. The program
 //! writes each answer to its stdout as one line, and one more line when it is ready. A line `stop` ends the current
@@ -26,7 +27,7 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A program that runs load generators (shards) for this process. Dropping this value stops the program.
 #[derive(Debug)]
-pub struct Crew {
+pub struct SurveyFleet {
     shards: u64,
     program: Child,
     orders: Option<ChildStdin>,
@@ -57,12 +58,12 @@ struct Answer {
     usage: bool,
 }
 
-impl Crew {
+impl SurveyFleet {
     /// Starts `command`, a program that runs `shards` load generators, and waits until it is ready or `stop` is set.
     ///
     /// # Errors
-    /// [`RunError::Crew`] if the program cannot be started or reports an error.
-    pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<Crew, RunError> {
+    /// [`RunError::SurveyFleet`] if the program cannot be started or reports an error.
+    pub fn start(shards: u64, mut command: Command, stop: &AtomicBool) -> Result<SurveyFleet, RunError> {
         // The program gets its own process group. Otherwise, Ctrl-C would stop it before it returns its results.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let mut program = command.spawn().map_err(|error| fleet_error(&format!("cannot be started ({error})")))?;
@@ -70,8 +71,8 @@ impl Crew {
         if let Some(stdout) = program.stdout.take() {
             thread::spawn(move || forward_lines(stdout, &sender));
         }
-        let mut crew = Crew { shards, orders: program.stdin.take(), program, answers };
-        crew.wait_for_answer(stop).map(|_| crew)
+        let mut fleet = SurveyFleet { shards, orders: program.stdin.take(), program, answers };
+        fleet.wait_for_answer(stop).map(|_| fleet)
     }
 
     /// Number of shards: the processes that generate a load together.
@@ -83,7 +84,7 @@ impl Crew {
     /// the result is empty.
     ///
     /// # Errors
-    /// [`RunError::Crew`] if a shard fails, or if the program has ended.
+    /// [`RunError::SurveyFleet`] if a shard fails, or if the program has ended.
     pub fn client_limit(&mut self, like: &RunOptions, stop: &AtomicBool) -> Result<ClientCalibration, RunError> {
         self.send_order(&Order { calibrate: true, ..Order::from_options(like)? })?;
         self.wait_for_answer(stop)?.calibration.ok_or_else(|| fleet_error("did not report what it can offer"))
@@ -92,7 +93,7 @@ impl Crew {
     /// Generates the load of a plan with the program's shards, and monitors the server during the load.
     ///
     /// # Errors
-    /// The errors of [`crate::run`], and [`RunError::Crew`] if the program has ended.
+    /// The errors of [`crate::run`], and [`RunError::SurveyFleet`] if the program has ended.
     pub fn run(&mut self, plan: &RunPlan, stop: &AtomicBool) -> Result<Record, RunError> {
         let options = plan.options();
         let order = Order::from_options(options)?;
@@ -139,13 +140,13 @@ impl Crew {
         let answer: Answer =
             serde_json::from_str(&line).map_err(|error| fleet_error(&format!("says `{line:.60}`: {error}")))?;
         match answer.error {
-            Some(message) => Err(RunError::Crew { message, usage: answer.usage }),
+            Some(message) => Err(RunError::SurveyFleet { message, usage: answer.usage }),
             None => Ok(answer),
         }
     }
 }
 
-impl Drop for Crew {
+impl Drop for SurveyFleet {
     fn drop(&mut self) {
         // Closes the program's stdin, which makes the program and its shards exit.
         self.orders = None;
@@ -177,7 +178,7 @@ fn forward_lines(stdout: ChildStdout, answers: &Sender<String>) {
 }
 
 fn fleet_error(what: &str) -> RunError {
-    RunError::Crew { message: format!("the fleet that makes the load {what}"), usage: false }
+    RunError::SurveyFleet { message: format!("the fleet that makes the load {what}"), usage: false }
 }
 
 #[cfg(test)]
@@ -185,30 +186,30 @@ mod tests {
     use super::*;
 
     /// Starts a shell script in place of the program that runs the shards.
-    fn crew(script: &str) -> Result<Crew, RunError> {
+    fn fleet(script: &str) -> Result<SurveyFleet, RunError> {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        Crew::start(2, command, &AtomicBool::new(false))
+        SurveyFleet::start(2, command, &AtomicBool::new(false))
     }
 
     #[test]
-    fn errors_of_a_crew_are_reported() {
-        let refuses = crew(r#"echo '{"error": "no such flag", "usage": true}'"#);
+    fn errors_of_a_fleet_are_reported() {
+        let refuses = fleet(r#"echo '{"error": "no such flag", "usage": true}'"#);
         assert!(matches!(refuses, Err(error) if error.is_usage() && error.to_string() == "no such flag"));
-        let ends = crew("exit 3").unwrap_err().to_string();
+        let ends = fleet("exit 3").unwrap_err().to_string();
         assert!(ends.contains("has ended"), "{ends}");
-        let babbles = crew("echo hello").unwrap_err().to_string();
+        let babbles = fleet("echo hello").unwrap_err().to_string();
         assert!(babbles.contains("says `hello`"), "{babbles}");
     }
 
     #[test]
-    fn a_crew_is_asked_to_stop_and_ends_with_its_stdin() {
+    fn a_fleet_is_asked_to_stop_and_ends_with_its_stdin() {
         let script = r#"echo '{}'; while read order; do [ "$order" = stop ] && echo '{"error": "stopped"}'; done"#;
-        let mut crew = crew(script).unwrap();
-        let answer = crew.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
+        let mut fleet = fleet(script).unwrap();
+        let answer = fleet.wait_for_answer(&AtomicBool::new(true)).map(|_| ()).unwrap_err();
         assert_eq!(answer.to_string(), "stopped");
-        // The program ends at the end of its stdin. Expects that dropping the crew closes it; otherwise, the test
+        // The program ends at the end of its stdin. Expects that dropping the fleet closes it; otherwise, the test
         // hangs.
-        drop(crew);
+        drop(fleet);
     }
 }
