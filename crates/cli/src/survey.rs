@@ -164,8 +164,9 @@ pub fn restore_former_state() -> anyhow::Result<Exit> {
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         flag::register(signal, Arc::clone(&ignored)).context("cannot ignore signals")?;
     }
-    rustix::process::setsid().context("a survey starts this; there is nothing to put back otherwise")?;
-    run_guardian(std::io::stdin().lock(), std::io::stdout().lock()).context("cannot read what to put back")?;
+    rustix::process::setsid().context("this command restores the server after a survey; only a survey starts it")?;
+    run_guardian(std::io::stdin().lock(), std::io::stdout().lock())
+        .context("cannot read the server's former settings")?;
     Ok(Exit::Ok)
 }
 

@@ -42,8 +42,8 @@ pub enum EstimateError {
     /// The cost of a response without a body cannot be determined, because the numbers of requests and of bytes are
     /// nearly proportional.
     #[error(
-        "the steps do not show what an answer without a body costs, because requests and bytes came in nearly constant \
-         proportion: measure that class alone"
+        "the log does not show what an answer without a body costs, because the numbers of requests and bytes have a nearly \
+         constant ratio: measure that class alone"
     )]
     NoIntercept,
     /// The known demands of some classes require more time than the resource was busy.

@@ -76,7 +76,7 @@ impl History {
             series.rates.drain(..older);
         }
         let note = trimmed.then(|| {
-            format!("Only the last {RECENT_DAYS} days are used: what came before says little about so short a time.")
+            format!("Only the last {RECENT_DAYS} days are used: older data do not help to forecast so short a time.")
         });
         Ok(Self { series, peak: peak.unwrap_or(unknown), seasons, note })
     }

@@ -82,10 +82,10 @@ fn simulated(network: &Network<'_>, why: &str, found: &Simulation) -> Result<Sol
     for k in (0..network.waking.len()).filter(|k| network.waking[*k] > 0.0) {
         solution.utilization[k] = found.utilization[k].iter().map(|figure| figure.value).collect();
     }
-    solution.caveats.push(format!("these figures are simulated: {why}{known}"));
+    solution.caveats.push(format!("these values are simulated: {why}{known}"));
     solution.caveats.extend(found.run.caveats.iter().map(|caveat| format!("simulation: {caveat}")));
     if network.model.demand_ci95_half_width.iter().flatten().any(|half| *half > 0.0) {
-        solution.caveats.push("a simulation does not follow what the demands' intervals leave open".into());
+        solution.caveats.push("the simulation ignores the confidence intervals of the demands".into());
     }
     Ok(solution)
 }

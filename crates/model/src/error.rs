@@ -95,9 +95,9 @@ pub enum ModelError {
     /// The demands of some classes are known only jointly, but the proportions of these classes in the model differ
     /// from the measured proportions.
     #[error(
-        "the demands at station `{station}` were measured of these classes only together, while they came in one proportion \
-         ({classes}): what each of them costs is not known, so keep the proportion, measure each class alone and calibrate \
-         again, or say what each costs, like {station}.{example}.demand=2ms"
+        "the demands of these classes at station `{station}` were measured only together, while their requests had constant \
+         proportions ({classes}). The demand of each class is not known, so keep the proportions, or measure each class \
+         alone and calibrate again, or set each demand, like {station}.{example}.demand=2ms"
     )]
     ChangedJointShares {
         /// Name of the station.

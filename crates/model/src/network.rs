@@ -313,7 +313,7 @@ fn population(class: &ModelClass) -> Result<u32, ModelError> {
         return match closed_only.into_iter().find(|(_, given)| *given) {
             None => Ok(0),
             Some((what, _)) => Err(ModelError::Inconsistent(format!(
-                "class `{}` is open, and its requests come whatever becomes of those before: leave out its `{what}`, or make \
+                "class `{}` is open, and its requests arrive independently of earlier requests: leave out its `{what}`, or make \
                  it closed",
                 class.name
             ))),

@@ -75,12 +75,12 @@ fn approximate(network: &Network<'_>) -> Option<String> {
     });
     let bunched = || {
         let (k, j) = stations().find_map(|k| Some((k, before(k)?)))?;
-        Some(format!("requests come to station `{}` as `{}` lets them go, not at random", name(k), name(j)))
+        Some(format!("requests arrive at station `{}` when they leave `{}`, not at random", name(k), name(j)))
     };
     let where_ = several.or_else(bunched)?;
     Some(format!(
-        "{where_}: response times are approximate, in nine of ten random networks within {USUAL_ERROR_PERCENT} %, at worst off by {WORST_ERROR_PERCENT} %; \
-         `simulation` tells"
+        "{where_}: response times are approximate, with an error of at most {USUAL_ERROR_PERCENT} % in nine of ten random networks and of \
+         {WORST_ERROR_PERCENT} % in the worst one; `simulation` has no such error"
     ))
 }
 

@@ -134,7 +134,7 @@ fn variability(compared: &Compared) -> &'static str {
             "* differs (Holm, 5 % false alarms in all figures). The intervals are based on the differences between runs."
         }
         Variability::WithinRuns => {
-            "* differs (Holm, 5 % false alarms in all figures). With one run a side, differences from run to run are not \
+            "* differs (Holm, 5 % false alarms in all figures). With one run of each, differences between runs are not \
              known: another pair may differ more. Make several runs of each."
         }
     }

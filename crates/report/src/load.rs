@@ -152,7 +152,7 @@ Next        the same with `--rate 300`, or `brimful survey http://127.0.0.1:8080
         assert_eq!(main_text(&at_rate(completed(), 150.0)), expected);
         // Late responses extend the run beyond the end of its schedule, but do not change the rates.
         let late = Record { duration_s: 360.0, ..at_rate(completed(), 150.0) };
-        let said = "27,000 calls begun in 180 s, the last of them over after 360 s";
+        let said = "27,000 calls begun in 180 s, the last of them completed after 360 s";
         assert!(words(&main_text(&late)).contains(said), "{}", main_text(&late));
         assert_eq!(warning(&completed()), None);
     }

@@ -524,7 +524,7 @@ network     page    180 µs        -        -       -
 saturation  predicted 500/s (485 … 515), measured 490/s ± 4.50/s, error +2.0 %, host share +0.8 %
 intervals   6 of 8 hold, and 90 % should: capacity 1 of 1, objectives 1 of 1, mean response 1 of 2,
             percentiles 1 of 2, utilization 2 of 2
-law         idle^1, off by 1.8 % where left out; next idle^2, 13.0 %
+law         idle^1, with an error of 1.8 % for loads left out of the fit; next idle^2, 13.0 %
 full        cpu: 99.1 % busy with 8 clients at once
 calibration mean load 22 % (30 % allowed), up to 8 clients, waits of up to 16.3 ms (200 ms allowed)
 host        speed between blocks 0.93 … 1.06 of its mean

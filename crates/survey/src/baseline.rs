@@ -47,7 +47,7 @@ pub(crate) fn find_client_limit(
 ) -> Result<ClientLimit, Halt> {
     let needed = throughput.map(needed_rate);
     let duration = client_limit::typical_duration(needed);
-    runner.begin("what this client can offer before it is the limit itself".to_owned(), duration);
+    runner.begin("the highest rate of this client".to_owned(), duration);
     let calibration = runner.client_limit(response, needed)?;
     runner.note(match calibration.max_rate {
         Some(rate) if calibration.lower_bound => format!(

@@ -36,7 +36,7 @@ impl InitialMeasurement {
 /// Offers the load of one client for a short time. Ends the survey if the responses are errors, redirects or
 /// unexpected.
 pub(crate) fn measure_initially(runner: &mut Runner<'_>) -> Result<InitialMeasurement, Halt> {
-    runner.begin("a first look at the server".to_owned(), INITIAL_DURATION);
+    runner.begin("a short load to try the server".to_owned(), INITIAL_DURATION);
     let trial = runner.measure(&runner.setup.workload_with(closed(1)), INITIAL_DURATION)?;
     if trial.record.wants_tls {
         let message = "the server speaks TLS on this port: write https:// in place of http://";

@@ -52,8 +52,8 @@ pub fn sessions(profile: &Profile) -> Result<(Sessions, String), String> {
         ..Sessions::with_arrivals(session_arrivals)
     };
     let why = format!(
-        "the log has {} sessions of {} requests on average; new ones come as poisson, like those of independent \
-         users",
+        "the log has {} sessions of {} requests on average; new sessions are a Poisson process, like those of \
+         independent users",
         count(found.sessions),
         number(found.requests.mean)
     );

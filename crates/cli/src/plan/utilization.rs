@@ -26,7 +26,7 @@ const MIN_STEP_S: f64 = 10.0;
 /// Minimum number of time steps that should remain after short steps are merged. A regression needs many steps.
 const MIN_STEPS: f64 = 20.0;
 /// Error message if the text has fewer than two time steps.
-pub const TOO_FEW_STEPS: &str = "it has fewer than two steps of time: a regression needs many, with different loads";
+pub const TOO_FEW_STEPS: &str = "it has fewer than two time steps: a regression needs many, with different loads";
 /// The formats that can be read, for error messages.
 const FORMATS: &str = "a CSV with a header like time,cpu,disk; `sar -u` and `sar -d`, `mpstat`, `pidstat`, or `sadf -d FILE -- -u -d`; \
                      `iostat -x -t`; `vmstat -t`; a Record; or kernel.jsonl of `brimful watch --log`";

@@ -50,7 +50,7 @@ impl Display {
             }
             SurveyEvent::EstimatedDuration(duration) => {
                 format!(
-                    "  the survey takes about {} in total, and longer if a level is disturbed",
+                    "  the survey takes about {} in total, and longer if a measurement is disturbed and repeated",
                     in_minutes(*duration)
                 )
             }

@@ -136,7 +136,7 @@ fn the_log_of_characterized_sessions_has_the_same_sessions() {
         run(&[&["characterize", &first, "--out", out], &common[..]].concat()).exits(&[0]);
     }
     let written = fs::read_to_string(&workload).unwrap();
-    assert!(written.contains("[load.sessions]") && written.contains("new ones come as poisson"), "{written}");
+    assert!(written.contains("[load.sessions]") && written.contains("new sessions are a Poisson process"), "{written}");
     run(&["fileset", &workload, &root]).exits(&[0]);
 
     let second = at("second.log");

@@ -86,7 +86,7 @@ fn check_server(record: &Record, server: &Server, by_process: bool) -> Result<()
 }
 
 /// End of every message about an impossible value: the advice to the user.
-const IMPOSSIBLE_ADVICE: &str = "no run has such figures, so measure again";
+const IMPOSSIBLE_ADVICE: &str = "this value is impossible, so measure again";
 
 fn figure(what: &str, value: f64) -> Result<(), String> {
     check_non_negative(value, || what.to_owned()).map(|_| ()).map_err(|error| format!("{error}: {IMPOSSIBLE_ADVICE}"))

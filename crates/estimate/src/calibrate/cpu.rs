@@ -264,8 +264,8 @@ fn warn(
     let share = fit.background.value / f64::from(runs.servers);
     if runs.idle.busy.is_none() && law.background == Background::Known(0.0) {
         warnings.push(
-            "no Record is of the idle server, and the runs cannot tell its own work from that of requests, so all of it is \
-             charged to them: measure it at a hundredth of the load too, or less"
+            "no Record shows the idle server, so its background work cannot be separated from the work of requests, and all \
+             CPU time is attributed to requests: also measure it at a hundredth of the load or less"
                 .into(),
         );
     } else if share > NOTABLE_BACKGROUND {

@@ -25,7 +25,7 @@ const MAX_KNEE_DISTANCE: f64 = 0.15;
 
 const NO_KNEE: &str = "throughput follows the load as far as it was measured: measure past saturation";
 const TOO_FEW_CLIENTS: &str =
-    "it needs three runs with a request or more in the server on average: measure with --clients 2, 8 and 32";
+    "it needs three runs with an average of at least one request in the server: measure with --clients 2, 8 and 32";
 
 /// The knee: the load at which the measured throughput stops growing in proportion to the load.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]

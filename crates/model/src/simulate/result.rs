@@ -87,7 +87,7 @@ pub(super) fn result(
     if record.slices.len() < 2 * BATCHES {
         if ended == Ended::Resolution {
             return Err(ModelError::Inconsistent(
-                "the shortest requests are too short to be seen beside times of this length: leave out the one or the other".into(),
+                "the shortest times are too short to be simulated together with the longest: leave out the shortest or the longest".into(),
             ));
         }
         let (events, slices) = (world.events(), record.slices.len().max(1) as u64);

@@ -388,7 +388,7 @@ fn times_too_far_apart_for_the_clock_end_the_run() {
     };
     let found = simulate(&model, &SimulationOptions { precision: Some(1e-3), ..SimulationOptions::default() });
     let error = found.unwrap_err().to_string();
-    assert!(error.contains("too short to be seen"), "{error}");
+    assert!(error.contains("too short to be simulated together"), "{error}");
 }
 
 /// Small stable networks of all kinds.

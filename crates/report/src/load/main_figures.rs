@@ -46,7 +46,7 @@ fn throughput(record: &Record) -> String {
     let (calls, lasted) = (pluralize(record.counts.scheduled, "call"), seconds(record.duration_s));
     // Rates are means over the length of the schedule, although the last calls may end long after it.
     let lasted = match record.duration_s > LONG_DRAIN * record.window_s && record.window_s > 0.0 {
-        true => format!("begun in {}, the last of them over after {lasted}", seconds(record.window_s)),
+        true => format!("begun in {}, the last of them completed after {lasted}", seconds(record.window_s)),
         false => format!("in {lasted}"),
     };
     format!("{} completed{offered}: {calls} {lasted}", rate(record.rates.completed))

@@ -105,7 +105,7 @@ fn http2_errors(record: &Record) -> Vec<String> {
 /// A note that `--tick` delayed each call to the next tick.
 fn ticks(record: &Record) -> Option<String> {
     let tick = seconds(record.generator.tick_s?);
-    Some(format!("Calls began in ticks of {tick}, as --tick asked, and so up to that late: response times include it."))
+    Some(format!("Calls began up to {tick} late, because --tick groups them: response times include this delay."))
 }
 
 /// A note on how many of the load's shards are part of the results.
@@ -123,7 +123,7 @@ fn shards(record: &Record) -> Option<String> {
         (_, missing) => {
             let missing = missing.join(", ") + etc;
             let n = there.len();
-            format!("Of the {of} shards of the load these are {n}; missing: {missing}. Merge them as well.{lost}")
+            format!("These are {n} of the {of} shards of the load; missing: {missing}. Merge them as well.{lost}")
         }
     })
 }
@@ -399,7 +399,7 @@ mod tests {
             said.contains("on 2 hosts, and they began within 145 µs, as far as the hosts' clocks are known."),
             "{said}"
         );
-        let missing = "note: Of the 4 shards of the load these are 2; missing: 2, 4. Merge them as well.";
+        let missing = "note: These are 2 of the 4 shards of the load; missing: 2, 4. Merge them as well.";
         assert_eq!(note(4, &[1, 3]), missing);
         assert!(
             note(99, &[1, 3]).contains("missing: 2, 4, 5, 6, 7, 8, 9, 10, 11, 12, …. Merge"),

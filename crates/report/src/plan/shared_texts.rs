@@ -76,8 +76,8 @@ pub(super) fn saturation_caveat(model: &Model, solution: &Solution) -> Option<St
 pub(super) fn combined_class_caveats(model: &Model) -> impl Iterator<Item = String> {
     model.joint_demands.iter().map(|joint| {
         format!(
-            "{} were measured only together: what is shown of each at {} is that of their mean request, and holds while they \
-             come in the same proportions",
+            "{} were measured only together: the values of each at {} are those of their mean request, and are \
+             correct only while their proportions stay the same",
             joint.classes.join(", "),
             joint.station
         )

@@ -126,7 +126,12 @@ fn laws(laws: &[Law]) -> Option<String> {
     let best = laws.first()?;
     let off = |law: &Law| percent(Some(law.left_out_error));
     let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
-    Some(format!("{}, off by {} where left out{}", best.name, off(best), next.unwrap_or_default()))
+    Some(format!(
+        "{}, with an error of {} for loads left out of the fit{}",
+        best.name,
+        off(best),
+        next.unwrap_or_default()
+    ))
 }
 
 /// Names the bottleneck, and the measurement that identifies it.
