@@ -31,15 +31,15 @@ pub struct AbTest {
     pub design: AbDesign,
     /// When and why the measurement ended.
     pub stopping: AbStopping,
-    /// The compared metrics. The value of `a` is a mean over the rounds; the value of `b` is computed as `a` times the
-    /// ratio B/A.
+    /// The compared metrics. `a` is the mean over the rounds, which are groups of successive slices (short
+    /// measurements); `b` is `a` times the ratio B/A.
     pub figures: Vec<ComparedFigure>,
     /// The A/A control: A compared with itself.
     pub control: AbControl,
     /// For each limit given by `--max-regression`: whether B keeps the limit.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitResult>,
-    /// Whether the slices measured the servers and not the limits of the load generator.
+    /// Whether the measurements show the performance of the servers, and not a limit of the load generator.
     pub verdict: Verdict,
     /// Warnings about the results, as text for the user.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -89,14 +89,14 @@ pub struct AbDesign {
     /// Results of the pilot measurements that chose the method; absent if no pilot was run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pilot: Option<AbPilot>,
-    /// The load of each slice, without secrets.
+    /// The load of each slice (short measurement), without secrets.
     pub workload: Workload,
     /// Length of a slice, which is one short measurement of a server, in seconds.
     pub slice_s: f64,
-    /// Seed of the random numbers. All slices of a round have the same schedule of calls.
+    /// Seed of the random numbers. The slices (short measurements) of one round have the same schedule of calls.
     pub seed: u64,
-    /// Whether the A/A control was a second process, started by the same command as A. If false, the control was A
-    /// itself.
+    /// Whether A was compared with a second process, started by the same command as A, to detect false differences. If
+    /// false, A was compared with itself.
     pub control_is_second_process: bool,
 }
 
@@ -111,9 +111,9 @@ pub enum AbMethod {
     Duet,
 }
 
-/// The results of the pilot, one value per method. The value is the variance, over rounds, of ln(B/A) of the main
-/// metric, times the number of slices in a round. Of two methods measured for the same time, the one with the smaller
-/// value has the narrower confidence interval.
+/// Results of the pilot: short measurements that choose the method of an A/B comparison. Each value is the variance of
+/// ln(B/A) of the main metric over the rounds, times the number of slices in a round. Of two methods measured for the
+/// same time, the one with the smaller value has the narrower confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbPilot {
     /// Variance of the results with interleaved slices, as defined in [`AbPilot`].
@@ -152,15 +152,15 @@ pub enum AbStopReason {
     OutOfTime,
     /// The user interrupted the measurement.
     Interrupted,
-    /// A slice failed, for example because a server exited. The verdict contains the error.
+    /// A slice (short measurement) failed, for example because a server exited. The verdict contains the error.
     Failed,
 }
 
-/// The A/A control, which detects false differences: slices of A are compared with other slices of A, by the same
-/// method as slices of B with slices of A.
+/// The A/A control, which detects false differences: it compares slices (short measurements) of A with other slices of
+/// A, by the method that compares B with A.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbControl {
-    /// The metrics of the control, compared with A.
+    /// The metrics of the control: A compared with itself.
     pub figures: Vec<ComparedFigure>,
     /// The result of the control for the main metric.
     pub outcome: ControlOutcome,
@@ -172,13 +172,13 @@ pub struct AbControl {
 pub enum ControlOutcome {
     /// The control found no difference: the confidence interval contains zero.
     Equal,
-    /// The control found a difference, but a clearly smaller one: even the end of its interval that is farther from
-    /// zero is nearer to zero than both ends of the interval of B's difference from A.
+    /// The control found a difference, but it is clearly smaller than the difference of B from A: even its largest
+    /// plausible value is nearer to zero than both ends of the confidence interval of B's difference from A.
     Small,
     /// The control found a difference that is not clearly smaller than the difference of B from A. Therefore, the
     /// difference of B from A is not evidence.
     Differs,
-    /// There are too few rounds for a confidence interval of the control.
+    /// There are too few measurements for a confidence interval of the control.
     #[default]
     NotKnown,
 }

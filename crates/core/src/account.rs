@@ -1,5 +1,5 @@
-//! The serialised form of an `Account`: the counts and histograms of all calls of a run. A Record contains its account,
-//! so that Records of several shards can be merged without loss.
+//! The serialised form of an `Account`: the counts and histograms of all calls of a run. A Record (the document of a
+//! run's results) contains its account, so that Records of several shards can be merged without loss.
 //!
 //! Histograms are base64 of compressed HdrHistogram V2. Uncompressed histograms of older Records can also be read.
 
@@ -107,19 +107,19 @@ pub struct PackedSessions {
     pub in_progress: u64,
     /// Distribution of the number of calls in a completed session.
     pub calls: Option<PackedTimes>,
-    /// Distribution of the number of bursts in a completed session.
+    /// Distribution of the number of bursts (groups of calls, like a page with its images) in a completed session.
     pub bursts: Option<PackedTimes>,
-    /// Time from the due time of a completed session's first call to the last response.
+    /// Time from when the first call of a completed session was due to the session's last response.
     pub lifetime: Option<PackedTimes>,
     /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<PackedTimes>,
     /// Distribution of the number of calls in a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<PackedTimes>,
-    /// Distribution of the number of bursts in a failed session.
+    /// Distribution of the number of bursts (groups of calls, like a page with its images) in a failed session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<PackedTimes>,
-    /// Time from the due time of a failed session's first call to the end of its last call.
+    /// Time from when the first call of a failed session was due to the end of the session's last call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime: Option<PackedTimes>,
     /// Distribution of the number of connections that were established for a failed session.
@@ -198,8 +198,8 @@ pub struct PackedInterval {
     pub response_us: Option<String>,
 }
 
-/// Number and sum of the response times of the calls that ended in one batch, a period of the length
-/// [`PackedAccount::batch_ns`].
+/// Number and sum of the response times of the calls that ended in one batch: a period of [`PackedAccount::batch_ns`]
+/// nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedBatch {
     /// Number of response times.

@@ -29,8 +29,8 @@ impl AliasTable {
         }
         let mut shares: Vec<f64> = weights.iter().map(|weight| weight / total * weights.len() as f64).collect();
         let heaviest = (0..weights.len()).max_by(|a, b| weights[*a].total_cmp(&weights[*b])).unwrap_or(0) as u32;
-        // Initially, each column belongs entirely to its own item. Because of rounding errors, the loop below may not
-        // reach every column, so a column whose own item has weight zero initially belongs to the heaviest item.
+        // Initially, each column belongs entirely to its own item. Rounding errors may prevent the loop below from
+        // changing some columns, so a column whose own item has weight zero initially belongs to the heaviest item.
         let unshared = |index: usize| match weights[index] {
             0.0 => Entry { own: 0, other: heaviest },
             _ => Entry { own: u32::MAX, other: index as u32 },

@@ -126,7 +126,7 @@ pub trait Workload {
     fn next(&mut self, now: Nanos, in_flight: usize) -> NextCall;
 
     /// Called when a connection of this shard (one thread of the generator) has been established. S-Clients (Banga &
-    /// Druschel 1997) then begin their next connection attempt.
+    /// Druschel 1997), which limit the number of unestablished connections, then begin their next connection attempt.
     fn on_established(&mut self, _at: Nanos) {}
 
     /// Called when a call has ended. A closed workload schedules the client's next call here.

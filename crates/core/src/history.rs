@@ -20,8 +20,7 @@ pub struct History {
     pub brimful_version: String,
     /// A sentence that states the new changes.
     pub headline: String,
-    /// Number of newest runs whose changes are called new (`--new`): a change is new if the first run after the change
-    /// is one of these runs.
+    /// Number of newest runs (`--new`). A change is called new if the first run after the change is one of these runs.
     pub new_runs: u64,
     /// The runs, in the order of their start times.
     pub runs: Vec<PastRun>,
@@ -61,8 +60,8 @@ pub struct FigureHistory {
     /// The segments into which the detected changes divide the series. Without changes, the whole series is one
     /// segment.
     pub segments: Vec<Segment>,
-    /// Standard deviation of the values within a segment, as a fraction of the mean; for shares, in the unit of the
-    /// values. Null if too few runs have the metric.
+    /// Standard deviation of the values within a segment: as a fraction of the mean, or as an absolute value if the
+    /// metric is a share. Null if too few runs have the metric.
     pub noise: Option<f64>,
     /// Number of further runs that are needed before a change can be detected. Absent if there are enough runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -119,7 +118,8 @@ pub enum Direction {
     Better,
     /// The metric became worse.
     Worse,
-    /// The variance changed and not the mean: the confidence interval of the size contains zero.
+    /// The variance changed, but the mean did not change significantly: the confidence interval of the size contains
+    /// zero.
     #[default]
     Neither,
 }

@@ -41,9 +41,9 @@ pub mod profile;
 pub mod quantity;
 /// The `Record` document: results of one run.
 pub mod record;
-/// Masks credentials in documents.
+/// Masks credentials, such as passwords in URLs.
 pub mod secret;
-/// The monitor's metrics of a server.
+/// Metrics of a server, as measured by brimful's monitor.
 pub mod server;
 /// Service level objectives, like `p95<200ms`.
 pub mod slo;
@@ -53,11 +53,11 @@ pub mod status;
 pub mod stop_condition;
 /// The `Survey` document: predictions and measurements of a server's performance.
 pub mod survey;
-/// The `Sweep` document: Records of a load at increasing levels.
+/// The `Sweep` document: Records (results) of the same load at increasing rates.
 pub mod sweep;
 /// Templates of requests, with placeholders.
 pub mod template;
-/// The `Testbed` document: results of an emulated network.
+/// The `Testbed` document: results of a run over an emulated network.
 pub mod testbed;
 /// Escapes and formats text for terminals.
 pub mod text;

@@ -54,9 +54,9 @@ pub struct Station {
     /// Number of parallel servers of a queueing station.
     #[serde(default = "one")]
     pub servers: u32,
-    /// Service rate of a load-dependent station with 1, 2, … requests present, relative to the rate for which the
-    /// demands are stated. The last value also applies to more requests. If empty, the service rate depends on the
-    /// number of requests only through `servers`.
+    /// Service rate of a load-dependent station with 1, 2, … requests present. A rate of 1 is the rate at which a
+    /// request takes its demand. The last value also applies to more requests. If empty, the service rate depends on
+    /// the number of requests only through `servers`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rate_multipliers: Vec<f64>,
     /// The order in which the station serves requests.
@@ -68,15 +68,15 @@ pub struct Station {
     #[serde(default = "exponential")]
     pub scv: f64,
     /// Squared coefficient of variation of the service times of all requests together, at the rates of the open
-    /// classes. If present, it replaces `scv`. It must be at least the value that differences between the classes' mean
+    /// classes. If present, it replaces `scv`. It must not be less than the variation that the classes' different mean
     /// demands alone cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_scv: Option<f64>,
     /// Fraction of the station's capacity that is used by work outside the model, between 0 and 1, from calibration.
     #[serde(default)]
     pub background: f64,
-    /// Change of the cost of a request while some servers of the station are idle. If present, `demands` are the
-    /// demands at saturation.
+    /// Change of the service demands while some servers of the station are idle. If present, `demands` are the demands
+    /// at saturation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_cost: Option<IdleCost>,
     /// Interruptions of the station, such as pauses for garbage collection. A station without this field is never
@@ -99,8 +99,8 @@ pub struct IdleCost {
     /// positive if a server has to wake up. It is negative if concurrent requests slow each other down, so that a
     /// request costs less under light load.
     pub seconds: f64,
-    /// Exponent of the idle share, 1 to 4. With exponent 2, the extra cost is proportional to the square of the idle
-    /// share.
+    /// Exponent of the idle fraction, 1 to 4. With exponent 2, the extra cost is proportional to the square of the idle
+    /// fraction.
     pub power: u32,
 }
 
@@ -113,8 +113,8 @@ pub struct Interruptions {
     /// Mean number of interruptions per second that does not depend on the load.
     #[serde(default)]
     pub per_second: f64,
-    /// Mean number of interruptions per request that visits the station, in addition to `per_second`. They do not
-    /// coincide with the request that causes them.
+    /// Mean number of interruptions per request that visits the station, in addition to `per_second`. They add to the
+    /// rate of interruptions, but begin at random times, independently of the individual requests.
     #[serde(default, skip_serializing_if = "is_default")]
     pub per_call: f64,
     /// Mean length of an interruption, in seconds.

@@ -10,7 +10,7 @@ use crate::record::Summary;
 /// Minimum number of calls that must be slower than a percentile for the percentile to be meaningful.
 pub const MIN_SLOWER_CALLS: u64 = 10;
 
-/// One of the percentiles that a [`Summary`] contains.
+/// One of the percentiles that a [`Summary`] (the statistics of a distribution of times) contains.
 #[derive(Clone, Copy)]
 pub struct Percentile {
     /// Name of the percentile, like `p95`.

@@ -20,7 +20,7 @@ pub struct Profile {
     pub command: Vec<String>,
     /// The files and streams that were read.
     pub sources: Vec<Source>,
-    /// Name of the most frequent log format among the lines.
+    /// Name of the format that most lines of the log have.
     pub format: String,
     /// All formats of the log's lines, each with the fraction of lines that match it.
     pub formats: Vec<FormatShare>,
@@ -63,15 +63,16 @@ pub struct Profile {
     /// The URLs with the slowest responses, ordered by the 95th percentile of their service times.
     #[serde(default)]
     pub slowest_urls: Vec<UrlTimes>,
-    /// The request classes of the peak window.
+    /// The request classes of the busiest window of the log (`peak`).
     pub classes: Vec<LogClass>,
     /// The method that divided the requests into classes, and the reason for the number of classes.
     pub classes_by: String,
-    /// The index of dispersion for counts of arrivals in the peak window, for several epoch lengths.
+    /// The index of dispersion for counts of arrivals in the window `peak`, for several lengths of the counting
+    /// periods.
     pub dispersion: Vec<Dispersion>,
-    /// The burstiness parameters a and b of Menascé and Almeida (1998) in the peak window.
+    /// The burstiness parameters a and b of Menascé and Almeida (1998) in the window `peak`.
     pub burstiness: Option<Burstiness>,
-    /// The Hurst parameter of arrivals in the peak window; `None` if the window has too few requests.
+    /// The Hurst parameter of the arrivals in the window `peak`; `None` if the window has too few requests.
     pub hurst: Option<Hurst>,
     /// The reason why `hurst` is missing; `None` if `hurst` is present.
     pub hurst_missing: Option<String>,
@@ -91,7 +92,7 @@ pub struct Profile {
     pub sessions: Option<Sessions>,
     /// A workload that generates traffic like that of this profile.
     pub workload: Option<Workload>,
-    /// The reason for the arrival process of `workload`.
+    /// Explanation for the user why `workload` has this arrival process.
     pub workload_arrivals_why: String,
     /// Limitations of this profile for the user, one sentence each.
     pub notes: Vec<String>,
@@ -122,8 +123,8 @@ pub struct FormatShare {
 /// One parsed field of a log line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldSample {
-    /// Name of the field: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took`,
-    /// `upstream took`, `referer` or `agent`. The service times are called `took`.
+    /// Name of the field: `client`, `host`, `time`, `method`, `target`, `protocol`, `status`, `bytes`, `took` (the
+    /// service time), `upstream took` (the service time of the upstream server), `referer` or `agent`.
     pub field: String,
     /// Value of the field as parsed; a long value is truncated.
     pub value: String,
@@ -203,8 +204,8 @@ pub struct Arrivals {
     /// if the log covers less than a week.
     #[serde(default)]
     pub busy_hours: Option<BusyHours>,
-    /// Number of requests in each second around the busiest second of the peak window. `None` if these numbers are
-    /// unknown.
+    /// Number of requests in each second of a short period around the busiest second of the window `peak`. `None` if
+    /// these numbers are unknown.
     #[serde(default)]
     pub seconds: Option<SecondCounts>,
 }
@@ -246,7 +247,7 @@ pub struct SlowestHour {
     pub from: String,
     /// Service times in this hour. The error of a percentile is at most 6 %.
     pub service_s: Times,
-    /// Median over all hours of the 95th percentile of the service time, in seconds.
+    /// Median, over all hours of the log, of the hour's 95th percentile of the service time, in seconds.
     pub usual_p95_s: f64,
 }
 
@@ -257,7 +258,7 @@ pub struct UrlTimes {
     pub url: String,
     /// The method of most of the URL's requests.
     pub method: String,
-    /// Service times of the URL's requests. Early requests are excluded if the URL did not have its own counter yet.
+    /// Service times of the URL's requests. Requests before brimful began to count this URL separately are excluded.
     /// The error of a percentile is at most 6 %.
     pub service_s: Times,
     /// Sum of the URL's service times divided by the sum of all service times.
@@ -296,7 +297,7 @@ pub struct Tail {
     pub responses: u64,
 }
 
-/// A distribution of times in seconds, or of numbers of requests or bursts.
+/// A distribution of times in seconds, or of numbers of requests or bursts (pages with their embedded objects).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Times {
     /// Number of values in the distribution.
@@ -318,7 +319,7 @@ pub struct LogClass {
     pub name: String,
     /// Description for the user of the requests in the class, like `1 – 4,372 bytes`.
     pub range: String,
-    /// The method that formed the class. For clustering by a minimum spanning tree, it is like `from the spanning
+    /// The method that formed the class. For clustering by a minimum spanning tree, for example, `from the spanning
     /// tree's cluster 1`.
     pub derived_from: String,
     /// Number of requests of the class.
@@ -441,9 +442,9 @@ pub struct Sessions {
     pub requests: Times,
     /// Distribution of the time from the first to the last request of a session, in seconds.
     pub length_s: Times,
-    /// Distribution of the number of bursts in a session.
+    /// Distribution of the number of bursts (pages with their embedded objects) in a session.
     pub bursts: Times,
-    /// Distribution of the number of requests in a burst.
+    /// Distribution of the number of requests in a burst (a page with its embedded objects).
     pub requests_per_burst: Times,
     /// Distribution of the think times: the times between successive bursts of a session, in seconds.
     pub think_s: Times,

@@ -37,9 +37,9 @@ pub struct Record {
     pub started_monotonic_ns: u64,
     /// Time from the start of the run to the end of its last call, in seconds.
     pub duration_s: f64,
-    /// Length of the window in which load was offered, in seconds; every rate is a mean over this window. If the load
-    /// has a fixed number of calls, the window of an open load ends at the due time of the call that would have been
-    /// the next. The window of a closed load then ends with the last call.
+    /// Length of the window in which load was offered, in seconds; every rate is a mean over this window. With a fixed
+    /// number of calls, the window of an open load ends when a further call would have been due, and the window of a
+    /// closed load ends with the last call.
     pub window_s: f64,
     /// The version of brimful that made the Record. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,9 +125,9 @@ pub struct Record {
     /// HTTP/2 error codes that the server sent, with their counts and an example of the error text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub http2_errors: Vec<Http2Error>,
-    /// Whether the scheme is probably wrong: the URL begins with `http://`; no call was completed and some responses
-    /// were malformed or reset, or all responses had a status of 4xx; and a later TLS handshake on the same port
-    /// succeeded.
+    /// Whether the server probably expects `https://` although the URL begins with `http://`: either no call was
+    /// completed and some responses were malformed or reset, or all responses had a status of 4xx; and a later TLS
+    /// handshake on the same port succeeded.
     #[serde(default, skip_serializing_if = "is_default")]
     pub wants_tls: bool,
     /// Number of bytes sent and received, including the heads of requests and responses, excluding the overhead of TLS.
@@ -162,7 +162,7 @@ pub struct Record {
     /// that were specified when their Records were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
-    /// The measurement of [`Generator::max_rate`], if it was made by this command.
+    /// The measurement of the client's maximum rate ([`Generator::max_rate`]), if this command made it.
     pub calibration: Option<ClientCalibration>,
     /// One element for each process that generated a part of the load; empty if a single process generated the load.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -207,8 +207,9 @@ pub struct Verdict {
     /// Whether the run measured the server and not the limits of the generator. If true, `reasons` is empty.
     pub valid: bool,
     /// Whether the server failed: no call was completed, or more calls failed than were completed. Calls that failed
-    /// because the generator's host lacked a resource are excluded. Connection attempts that S-Clients abandoned are
-    /// also excluded, because S-Clients abandon attempts by design. Absent if the verdict is not about a single run.
+    /// because the generator's host lacked a resource are excluded. Connection attempts that S-Clients (Banga &
+    /// Druschel 1997) abandoned are also excluded, because S-Clients abandon attempts by design. Absent if the verdict
+    /// is not about a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failing: Option<bool>,
     /// Fraction of the scheduled calls that failed. If the workload does not specify an expected status, answers with
@@ -266,7 +267,8 @@ pub enum ReasonCode {
     OtherWork,
     /// The survey could not be completed.
     Incomplete,
-    /// Too many calls failed at a load level of a survey, so its measurements do not describe the server's performance.
+    /// Too many calls failed at one of a survey's request rates, so its measurements do not describe the server's
+    /// performance.
     ServerErrors,
     /// The server limits the rate of its clients (status 429), and the load of the survey exceeded this limit.
     RateLimited,
@@ -444,21 +446,22 @@ pub struct SessionFigures {
     pub rate: f64,
     /// Distribution of the number of calls in a completed session.
     pub calls: Option<SessionSummary>,
-    /// Distribution of the number of bursts in a completed session.
+    /// Distribution of the number of bursts (groups of calls, like a page with its images) in a completed session.
     pub bursts: Option<SessionSummary>,
-    /// Distribution of the time from the due time of a completed session's first call to its last response, in seconds.
-    /// Times above an hour are recorded as an hour.
+    /// Distribution of the time from when a completed session's first call was due to the session's last response, in
+    /// seconds. Times above an hour are recorded as an hour.
     pub lifetime_s: Option<SessionSummary>,
     /// Distribution of the number of connections that were established for a completed session.
     pub connections: Option<SessionSummary>,
     /// Distribution of the number of calls in a failed session, including the failed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_calls: Option<SessionSummary>,
-    /// Distribution of the number of bursts in a failed session, including the burst in which the session failed.
+    /// Distribution of the number of bursts (groups of calls, like a page with its images) in a failed session,
+    /// including the burst in which the session failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_bursts: Option<SessionSummary>,
-    /// Distribution of the time from the due time of a failed session's first call to the end of its last call, in
-    /// seconds. Times above an hour are recorded as an hour.
+    /// Distribution of the time from when a failed session's first call was due to the end of the session's last call,
+    /// in seconds. Times above an hour are recorded as an hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_lifetime_s: Option<SessionSummary>,
     /// Distribution of the number of connections that were established for a failed session.
@@ -504,19 +507,19 @@ pub struct Interval {
 }
 
 impl Verdict {
-    /// Creates a verdict from its reasons; it is valid if there are none.
+    /// Creates a verdict. The verdict is valid if `reasons` is empty.
     pub fn from_reasons(reasons: Vec<Reason>) -> Verdict {
         Verdict { valid: reasons.is_empty(), reasons, ..Verdict::default() }
     }
 }
 
 impl ShardOrigin {
-    /// Returns the number of hosts that generated parts of the load, and an upper bound of the time between the starts
-    /// of any two parts, in seconds. The bound includes the uncertainty of the hosts' clocks. Returns `None` unless at
-    /// least two parts have an agreed start time.
+    /// Returns the number of hosts that generated the load, and an upper bound of the time between the starts of any
+    /// two processes of the load, in seconds. The bound includes the uncertainty of the hosts' clocks. Returns `None`
+    /// unless at least two processes have an agreed start time.
     pub fn start_skew(shards: &[ShardOrigin]) -> Option<(usize, f64)> {
         let hosts: BTreeSet<&str> = shards.iter().map(|shard| shard.host.as_str()).collect();
-        // A part has no offset if contact with its process was lost.
+        // The offset is unknown if contact with the process was lost.
         let mut began: Vec<f64> = shards.iter().filter_map(|shard| shard.offset_us).collect();
         let mut errors: Vec<f64> = shards.iter().map(|shard| shard.clock_error_us.unwrap_or(0.0)).collect();
         began.sort_by(f64::total_cmp);
@@ -544,8 +547,8 @@ mod tests {
         };
         let [a, b] = [shard("a", Some(20.0), None), shard("a", Some(65.0), None)];
         assert_eq!(skew(&[a.clone(), b.clone(), shard("a", None, None)]), Some((1, 45.0)));
-        // The offsets differ by 45 µs, and the clock of host b has an error of up to 30 µs: the parts began at most
-        // 75 µs apart.
+        // The offsets differ by 45 µs, and the clock of host b has an error of up to 30 µs: the two processes began at
+        // most 75 µs apart.
         assert_eq!(skew(&[a.clone(), shard("b", Some(65.0), Some(30.0))]), Some((2, 75.0)));
         assert_eq!(skew(&[shard("a", Some(0.0), Some(9.0)), shard("b", Some(0.0), Some(30.0))]), Some((2, 39.0)));
         assert_eq!((skew(&[a]), skew(&[])), (None, None));

@@ -18,7 +18,7 @@ pub struct Generator {
     /// Longest time for which a thread was not able to handle events, in seconds, because it worked, was stopped or had
     /// no CPU.
     pub longest_gap_s: Option<f64>,
-    /// Number of threads; each runs one shard.
+    /// Number of threads, each of which generates a part of the load.
     pub threads: u64,
     /// Maximum number of simultaneously open connections, over all threads.
     pub max_open_connections: u64,
@@ -86,7 +86,7 @@ impl ClientCalibration {
     }
 }
 
-/// Results of a [`ClientCalibration`] at one load. Throughputs are means over several short runs.
+/// Results of a [`ClientCalibration`] at one offered load. Throughputs are means over several short runs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientLevel {
     /// The offered load in calls per second, or in connection attempts per second for S-Clients.

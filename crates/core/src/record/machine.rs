@@ -19,7 +19,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Combines the descriptions of the machines of two parts of a load.
+    /// Combines the descriptions of two machines that generated the same load.
     #[must_use]
     pub fn merge(&self, other: &Machine) -> Machine {
         let models = [&self.cpu_model, &other.cpu_model].into_iter().flatten().cloned();
@@ -32,7 +32,7 @@ impl Machine {
 }
 
 /// Merges two comma-separated lists. The result contains each value once, in alphabetical order, so it does not depend
-/// on the order in which parts are merged.
+/// on the order in which the lists are merged.
 pub fn join_values(one: &str, other: &str) -> String {
     let values: BTreeSet<&str> = one.split(", ").chain(other.split(", ")).filter(|value| !value.is_empty()).collect();
     values.into_iter().collect::<Vec<_>>().join(", ")

@@ -148,7 +148,7 @@ pub struct Phases {
     pub process: Option<Elapsed>,
     /// Time spent waiting for an upstream server.
     pub upstream: Option<Elapsed>,
-    /// Time spent waiting until the client had received enough for the rest of the response to be sent.
+    /// Time spent waiting until the client had received enough data for the socket to accept the rest of the response.
     pub send: Option<Elapsed>,
     /// Time to write the line of the access log.
     pub log: Option<Elapsed>,
@@ -169,7 +169,7 @@ impl Phases {
 /// buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Elapsed {
-    /// Number of requests with this phase.
+    /// Number of requests whose time was measured.
     pub count: u64,
     /// Mean time.
     pub mean: f64,
