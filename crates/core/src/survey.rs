@@ -44,7 +44,7 @@ pub struct Survey {
     /// For each objective, the highest rate of calls at which the server meets it.
     #[serde(default)]
     pub objectives: Vec<RateUnderObjective>,
-    /// The load levels in increasing order of offered load.
+    /// Results at each load level, which is a period at one offered load, in increasing order of load.
     pub levels: Vec<Level>,
     /// Service demands of one request, by station and class.
     pub demands: Vec<Demand>,
@@ -53,12 +53,12 @@ pub struct Survey {
     pub client_max_rate: Option<f64>,
     /// Verdict on whether the survey's measurements can be trusted.
     pub verdict: Verdict,
-    /// The queueing network model for the predictions, fitted before the held-out levels were measured. Its demands
-    /// describe a busy server, as in `demands`. The rates of its classes have the proportions of the mix, and their sum
-    /// is 0.7 of the predicted saturation rate. The model has no stations if the survey ended before the model was
-    /// fitted.
+    /// The queueing network model that made the predictions. It was fitted before the measurements that test it. Its
+    /// demands describe a busy server, as in `demands`. The rates of its classes have the proportions of the mix, and
+    /// their sum is 0.7 of the predicted saturation rate. The model has no stations if the survey ended before the
+    /// model was fitted.
     pub model: Model,
-    /// The level at which the survey stopped early, and the reason; absent if the survey was completed.
+    /// The load level at which the survey stopped early, and the reason; absent if the survey was completed.
     pub stopped: Option<Stopped>,
     /// Numbers of the server's CPUs.
     pub server_cpus: Vec<usize>,
@@ -94,8 +94,8 @@ pub struct Survey {
     /// them. This requires that the module has the same classes as the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<ModuleMeasurements>,
-    /// Speed of the server in each block of calibration measurements, in order, relative to the mean: 0.9 is ten
-    /// percent slower.
+    /// Speed of the server in each block (period) of calibration, in order, relative to the mean: 0.9 is ten percent
+    /// slower.
     #[serde(default)]
     pub speed_by_block: Vec<f64>,
     /// How the loads of the survey used connections.
@@ -166,7 +166,7 @@ pub struct ObjectiveSlice {
     pub rate: f64,
     /// Number of calls to which the objective applies.
     pub calls: u64,
-    /// Number of these calls that violated the limit or had no expected answer.
+    /// Number of calls, of those in `calls`, that violated the limit or had no expected answer.
     pub beyond: u64,
     /// Value of the objective's measure: a time in seconds, or a fraction of errors.
     pub figure: Option<f64>,
@@ -176,7 +176,7 @@ pub struct ObjectiveSlice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
     /// Size of the connection pool of open loads: if all connections are busy, a call waits for one. Absent if there
-    /// was no pool, so that such a call opened a further connection.
+    /// was no pool: a call then opened a further connection if all were busy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<u64>,
     /// Number of connections that the server serves at the same time, if the survey reached this limit. Calls on
@@ -243,8 +243,8 @@ pub struct ServerPauses {
 pub struct Overload {
     /// Offered load, in calls per second.
     pub offered: f64,
-    /// Throughput with a connection pool, in calls completed per second: calls wait for a free connection. It is the
-    /// mean of two runs, one before and one after the run without a pool.
+    /// Throughput with a connection pool, in calls completed per second: calls wait for a free connection. The value is
+    /// the mean of two runs, one before and one after the run without a pool.
     pub pooled: f64,
     /// Difference between the throughputs of the two runs with the pool, in calls completed per second.
     #[serde(default)]
@@ -273,7 +273,7 @@ pub struct WhatIf {
     /// The rate, in calls per second, at which the mean response time was measured: half of the predicted capacity.
     pub offered: f64,
     /// Mean response time at the rate `offered`, in seconds. This prediction comes from a simulation of the quota, and
-    /// is less accurate than the predictions for the levels.
+    /// is less accurate than the predictions for the unchanged server.
     pub response_time_s: Comparison,
     /// Speed of the host just before and after the measurements of the changed server, relative to its speed during
     /// calibration.
@@ -289,7 +289,7 @@ pub struct Law {
     /// `idle^2` for one proportional to its square, and so on; `busy` for a cost that increases with the load.
     pub name: String,
     /// Cross-validation error: root mean square of the relative prediction errors for measurements that are left out of
-    /// the fit, one load level at a time.
+    /// the fit, one offered load at a time.
     pub left_out_error: f64,
 }
 
@@ -300,7 +300,7 @@ pub struct ProgramDemand {
     pub name: String,
     /// CPU time of an average call in this program, in seconds.
     pub demand_s: f64,
-    /// Half-width of the 95 % confidence interval of `demand_s`, from the variation between blocks of measurements.
+    /// Half-width of the 95 % confidence interval of `demand_s`, from the variation between periods of measurement.
     pub ci95_half_width: Option<f64>,
     /// CPU time of a call in this program divided by its CPU time in all programs, 0 to 1.
     pub share: f64,
@@ -317,7 +317,7 @@ pub struct ThroughputByClients {
     pub clients: u64,
     /// Throughput, in calls per second.
     pub throughput: f64,
-    /// Half-width of the 95 % confidence interval of `throughput`, from the variation between blocks of measurements.
+    /// Half-width of the 95 % confidence interval of `throughput`, from the variation between periods of measurement.
     pub ci95_half_width: Option<f64>,
     /// Utilization of the server's CPUs by its processes; absent if the processes cannot be observed.
     pub utilization: Option<f64>,
@@ -386,7 +386,7 @@ pub struct Comparison {
     pub measured_ci95_half_width: Option<f64>,
 }
 
-/// Predictions and measurements at one level of load.
+/// Predictions and measurements at one load level of a survey: a period at one offered load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Level {
     /// Planned load divided by the saturation rate that was predicted or measured when the level was planned.
@@ -394,9 +394,9 @@ pub struct Level {
     /// Offered load in calls per second; for a level with a constant number of clients, the rate at which the clients
     /// made calls.
     pub offered: f64,
-    /// Purpose of the level: calibration, test of the model, or overload.
+    /// Purpose of the load level: calibration, test of the model, or overload.
     pub role: Role,
-    /// The requests of the level: `mix`, or the name of a single class.
+    /// The requests of the load: `mix` (all classes), or the name of a single class.
     pub workload: String,
     /// Number of clients of a closed load; absent for open loads.
     pub clients: Option<u64>,
@@ -410,12 +410,12 @@ pub struct Level {
     /// Mean response time predicted for a host of constant speed, in seconds.
     #[serde(default)]
     pub steady_response_s: Option<f64>,
-    /// Speed of the server's host just before and after this level, relative to its speed during calibration with the
-    /// same number of clients: 0.9 is ten percent slower.
+    /// Speed of the server's host just before and after this load level, relative to its speed during calibration with
+    /// the same number of clients: 0.9 is ten percent slower.
     #[serde(default)]
     pub host_speed: Option<f64>,
-    /// Change of the host's speed during the level: speed just after the level minus speed just before it, relative to
-    /// the speed during calibration.
+    /// Change of the host's speed during the load level: the speed just after the level minus the speed just before it,
+    /// relative to the speed during calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_speed_change: Option<f64>,
     /// Percentiles of the response time, in seconds.
@@ -430,13 +430,13 @@ pub struct Level {
     pub lateness_p50_s: Option<f64>,
     /// 99th percentile of the generator's lateness in seconds.
     pub lateness_p99_s: Option<f64>,
-    /// Verdict on whether this level's measurements can be trusted.
+    /// Verdict on whether the measurements at this load level can be trusted.
     pub verdict: Verdict,
-    /// Throughput and response time of each class at this level.
+    /// Throughput and response time of each class at this load level.
     pub classes: Vec<LevelClass>,
 }
 
-/// Throughput and response time of one class at one level.
+/// Throughput and response time of one class at one load level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelClass {
     /// Name of the class.
@@ -475,13 +475,14 @@ fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D:
     })
 }
 
-/// Purpose of a level of load.
+/// Purpose of a load level of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Calibration: the model was fitted to the measurements of this level.
+    /// Calibration: the model was fitted to the measurements at this load level.
     Calibration,
-    /// Test: the predictions of the model were compared with this level, and the model was not fitted to it.
+    /// Test: the model's predictions were compared with the measurements at this load level, and the model was not
+    /// fitted to them.
     HeldOut,
     /// Overload: the offered load exceeds the server's capacity.
     PastSaturation,
@@ -503,10 +504,10 @@ pub struct Demand {
     pub truth: Option<f64>,
 }
 
-/// The level at which a survey stopped early, and the reason.
+/// The load level at which a survey stopped early, and the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
-    /// Description of the level.
+    /// Description of the load level.
     pub level: String,
     /// The reason why the survey stopped.
     pub reason: String,
@@ -569,7 +570,8 @@ mod tests {
 
     #[test]
     fn an_error_is_parted_into_the_models_and_the_hosts() {
-        // The host was ten percent slower than during calibration. At this speed, the prediction is 99.
+        // At the speed of calibration, the prediction is 110. The host was ten percent slower than during calibration,
+        // so the prediction for its actual speed is 99.
         let comparison = Comparison { interval90: Some([95.0, 115.0]), ..Comparison::new(Some(110.0), Some(100.0)) };
         let comparison = comparison.with_host_prediction(Some(99.0));
         let near = |a: Option<f64>, b: f64| (a.unwrap() - b).abs() < 1e-12;

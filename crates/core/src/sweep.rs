@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Identifier of the document's schema, and the value of [`Sweep::schema`].
 pub const SCHEMA: &str = "brimful.sweep/1";
 
-/// The results of a load that was repeated at increasing levels.
+/// The results of a load that was repeated at increasing rates, or with increasing numbers of S-Clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sweep {
     /// Identifier of the document's schema: always [`SCHEMA`].
@@ -20,15 +20,15 @@ pub struct Sweep {
     pub target: String,
     /// The main result, in one or two sentences.
     pub headline: String,
-    /// The quantity that increases from level to level.
+    /// The quantity that increases from run to run.
     pub kind: SweepKind,
-    /// The measured levels, in increasing order.
+    /// The results of each run, in increasing order of the rate or of the number of S-Clients.
     pub levels: Vec<SweepLevel>,
     /// Whether the user interrupted the sweep.
     pub interrupted: bool,
 }
 
-/// The quantity that increases from level to level of a sweep.
+/// The quantity that increases from run to run of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepKind {
@@ -38,11 +38,11 @@ pub enum SweepKind {
     SClients,
 }
 
-/// One level of a sweep.
+/// One level of a sweep: the run at one rate, or with one number of S-Clients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SweepLevel {
     /// Offered load in calls per second, or the number of S-Clients.
     pub level: f64,
-    /// The Record of this level, without `hdr` and `account`.
+    /// The Record of this run, without `hdr` and `account`.
     pub record: Record,
 }

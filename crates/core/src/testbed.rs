@@ -90,8 +90,8 @@ pub struct Client {
     /// The minimum and the maximum round-trip time of the client's connections to the server, in seconds. Both are
     /// equal unless the round-trip time is drawn at random for each connection.
     pub rtt_s: [f64; 2],
-    /// Number of connections, or pairs of addresses, with a randomly drawn round-trip time; 0 if all have the same
-    /// time.
+    /// Number of connections, or of pairs of addresses, whose round-trip time was drawn at random; 0 if all have the
+    /// same time.
     pub drawn: u64,
     /// Packets on the link from the client to the router.
     pub up: Link,

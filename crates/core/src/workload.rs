@@ -95,8 +95,8 @@ pub struct RequestClass {
     /// A set of files below the URL path `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_set: Option<FileSet>,
-    /// Popularity law, which determines how often each URL or file is requested from its position in the list or set:
-    /// `zipf:0.8`. If absent, the weights of the URLs determine this.
+    /// Popularity law, like `zipf:0.8`: it determines how often each URL or file is requested from the position in the
+    /// list or set. If absent, the weights of the URLs determine this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub popularity: Option<Popularity>,
     /// The order in which the URLs or requests of the list are requested.
@@ -230,7 +230,7 @@ pub enum WorkloadError {
         /// Description of the error and how to correct it.
         why: String,
     },
-    /// A text is not a stage in the notation `LENGTH:RATE`.
+    /// A text is not a stage (a period of a load) in the notation `LENGTH:RATE`.
     #[error("`{0}` is not a stage: write its length and the rate at its end, like 30s:1000")]
     BadStage(String),
     /// A mix names a class that the workload does not have.
