@@ -27,6 +27,7 @@ impl RecentHead {
         (cached_head_request == head_request && bytes.starts_with(&self.bytes)).then_some((self.bytes.len(), head))
     }
 
+    /// Replaces the cached head by `bytes`, whose parsed form is `head`.
     pub(crate) fn remember(&mut self, bytes: &[u8], head_request: bool, head: Head) {
         self.bytes.clear();
         self.bytes.extend_from_slice(bytes);
@@ -37,8 +38,11 @@ impl RecentHead {
 /// The properties of a response that its head determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
+    /// The status code.
     pub(crate) status: u16,
+    /// Whether the connection persists after the response.
     pub(crate) keep_alive: bool,
+    /// How the end of the body is determined.
     pub(crate) framing: Framing,
 }
 
@@ -109,7 +113,8 @@ pub(crate) fn parse(head: &[u8], head_request: bool) -> Result<Head, ParseError>
     })
 }
 
-/// The fields that determine the body's end and persistence. Each combines all lines with the same name.
+/// The header fields that determine where the body ends and whether the connection persists. Lines with the same name
+/// are combined.
 #[derive(Default)]
 struct Fields {
     close: bool,

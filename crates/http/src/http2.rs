@@ -29,6 +29,7 @@ mod frame;
 mod head;
 mod hpack;
 mod receive;
+/// Header blocks of requests.
 pub(crate) mod render;
 mod send;
 mod server;
@@ -62,7 +63,8 @@ pub const MAX_IDLE_FRAMES: u32 = 10_000;
 /// Maximum number of CONTINUATION frames of one header block.
 const MAX_CONTINUATIONS: u32 = 64;
 
-/// Gets the data that [`Http2::feed`] finds in the received bytes. `T` is the type of the value stored with a stream.
+/// Receives the responses that [`Http2::feed`] parses. `T` is the type of the value that the caller stored with a
+/// stream.
 pub trait StreamObserver<T> {
     /// Called when bytes of the response on a stream have been received. `bytes` includes frame headers.
     fn received(&mut self, value: &mut T, bytes: u64);
@@ -139,16 +141,16 @@ pub struct Http2<T> {
     input: Input,
     /// The header of the current frame, or the part of it that has arrived.
     header: [u8; HEADER_BYTES],
-    /// The part that has arrived of a payload that is parsed only when complete.
+    /// The bytes received so far of a payload that is parsed only when it is complete.
     payload: Vec<u8>,
     block: Option<Block>,
     decoder: Decoder,
     /// The latest response head in the form of HTTP/1.
     text: Vec<u8>,
     out: Vec<u8>,
-    /// Number of output bytes that the caller has taken to send.
+    /// Number of output bytes that the caller has accepted for sending.
     submitted_bytes: u64,
-    /// Number of bytes of replies to SETTINGS and PING that may not have been sent yet.
+    /// Upper bound of the number of unsent bytes of replies to SETTINGS and PING frames.
     pending_reply_bytes: usize,
     peer: Peer,
     /// Send window of the connection: number of bytes of request bodies that the server accepts now, on all streams
@@ -161,7 +163,7 @@ pub struct Http2<T> {
     idle_frames: u32,
     /// After GOAWAY: the number of the last stream that the server processes.
     last_stream: Option<u32>,
-    /// Whether streams may still be open that the server does not process, because their numbers exceed `last_stream`.
+    /// Whether some open streams might have numbers above `last_stream`, so that the server does not process them.
     has_unprocessed: bool,
     failed: Option<ParseError>,
 }
@@ -350,7 +352,7 @@ impl<T> Http2<T> {
         &self.out
     }
 
-    /// Discards the output after the caller has taken it to send.
+    /// Discards the output after the caller has accepted it for sending.
     pub fn clear_output(&mut self) {
         /// Capacity in bytes up to which the empty output buffer is kept.
         const MAX_IDLE_CAPACITY: usize = 16 * 1024;
@@ -359,7 +361,7 @@ impl<T> Http2<T> {
         self.out.shrink_to(MAX_IDLE_CAPACITY);
     }
 
-    /// Total number of output bytes that the caller has taken to send.
+    /// Total number of output bytes that the caller has accepted for sending.
     pub fn submitted_bytes(&self) -> u64 {
         self.submitted_bytes
     }

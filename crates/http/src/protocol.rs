@@ -43,8 +43,8 @@ impl<T> Protocol<T> {
         }
     }
 
-    /// Handles the end of the connection. This completes an HTTP/1 response whose end only the end of the connection
-    /// marks.
+    /// Handles the end of the connection. An HTTP/1 response that is delimited by the end of the connection is then
+    /// complete.
     ///
     /// # Errors
     /// [`ParseError`] if the response is incomplete.

@@ -309,8 +309,8 @@ impl Request {
     }
 }
 
-/// The offset of the end of the line with the Cookie field, without its line break, in a head without its last line
-/// break.
+/// Returns the offset at which the line with the Cookie field ends, before its line break; `None` if there is no such
+/// line. `head` does not include its last line break.
 fn cookie_line_end(head: &[u8]) -> Option<usize> {
     let mut start = 0;
     for line in head.split(|byte| *byte == b'\n') {

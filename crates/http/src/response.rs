@@ -185,7 +185,7 @@ impl ResponseParser {
         self.continued
     }
 
-    /// Handles the end of the connection. A response whose end only the end of the connection marks is then complete.
+    /// Handles the end of the connection. A response that is delimited by the end of the connection is then complete.
     /// Any other response is truncated.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::{Closed, Http2, MAX_CONTINUATIONS, RecentBlock, StreamEnd, StreamObse
 use crate::{MAX_HEAD_BYTES, ParseError, Response};
 
 impl<T> Http2<T> {
+    /// Handles a CONTINUATION frame: the next part of a header block.
     pub(super) fn continuation(
         &mut self,
         recent: &mut RecentBlock,

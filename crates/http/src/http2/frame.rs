@@ -56,13 +56,18 @@ pub(super) mod code {
 /// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
+    /// Length of the payload in bytes.
     pub(super) length: usize,
+    /// The frame type, as in [`kind`].
     pub(super) kind: u8,
+    /// The frame flags, as in [`flag`].
     pub(super) flags: u8,
+    /// Number of the stream; 0 for the connection.
     pub(super) stream: u32,
 }
 
 impl Frame {
+    /// Parses a frame header.
     pub(super) fn parse(bytes: [u8; HEADER_BYTES]) -> Frame {
         let [a, b, c, kind, flags, s, t, u, v] = bytes;
         Frame {
@@ -74,6 +79,7 @@ impl Frame {
         }
     }
 
+    /// Whether the frame has this flag.
     pub(super) fn has(&self, flag: u8) -> bool {
         self.flags & flag != 0
     }
@@ -100,7 +106,9 @@ pub(super) fn number(payload: &[u8]) -> Option<u32> {
 /// An error that makes the connection unusable: `code` is sent to the server, `error` is returned to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
+    /// The error code, as in [`code`].
     pub(super) code: u32,
+    /// The reason, for the caller.
     pub(super) error: ParseError,
 }
 
@@ -114,7 +122,7 @@ pub(super) fn bad_length() -> Fault {
     Fault { code: code::FRAME_SIZE_ERROR, error: ParseError::BadFrame("the length of a frame is not valid") }
 }
 
-/// The fault of a peer that sends useless frames without end.
+/// The fault of a peer that sends too many useless frames. `what` names these frames for the user.
 pub(super) fn flood(what: &'static str) -> Fault {
     Fault { code: code::ENHANCE_YOUR_CALM, error: ParseError::Flood(what) }
 }

@@ -7,6 +7,7 @@ use super::hpack::{Decoder, HpackError, TableUse};
 pub(super) struct Head {
     /// The status; `None` in trailers.
     pub(super) status: Option<u16>,
+    /// The value of `content-length`, if present.
     pub(super) content_length: Option<u64>,
     /// The reason why a response with this head is malformed (§8.1.1); `None` if it is valid.
     pub(super) fault: Option<&'static str>,

@@ -12,6 +12,7 @@ impl<T> Http2<T> {
         self.submitted_bytes + self.out.len() as u64
     }
 
+    /// Sends a header block. `ends` is true if no body follows.
     pub(super) fn write_block(&mut self, id: u32, block: &[u8], ends: bool) {
         /// A table size update to 0 (RFC 7541 §6.3).
         const TABLE_SIZE_0: u8 = 0x20;
@@ -71,7 +72,7 @@ impl<T> Http2<T> {
     }
 
     /// Sends the next piece of a body that the caller supplies. The piece must not be longer than
-    /// [`Http2::next_sendable_body`] allows. After this stream, the other streams have their turn.
+    /// [`Http2::next_sendable_body`] allows. Other waiting bodies are sent before the next piece of this body.
     pub fn add_body_bytes(&mut self, id: u32, piece: &[u8]) {
         let Some(Outgoing::Streamed { sent, left }) = self.streams.get(id).and_then(|stream| stream.body.as_ref())
         else {
@@ -144,10 +145,12 @@ impl<T> Http2<T> {
         }
     }
 
+    /// Sends RST_STREAM with this error code.
     pub(super) fn write_reset(&mut self, id: u32, code: u32) {
         write_short(&mut self.out, kind::RST_STREAM, 0, id, &code.to_be_bytes());
     }
 
+    /// Sends GOAWAY with this error code.
     pub(super) fn write_goaway(&mut self, code: u32) {
         // The number of the last processed stream is 0, because the server opens no streams.
         write_short(&mut self.out, kind::GOAWAY, 0, 0, &u64::from(code).to_be_bytes());

@@ -13,8 +13,11 @@ const MAX_STREAM_ID: u32 = 0x7fff_ffff;
 /// One stream: a request and its response in progress, and the value that the caller stored with it.
 #[derive(Debug)]
 pub(super) struct Stream<T> {
+    /// Number of the stream.
     pub(super) id: u32,
+    /// The value that the caller stored.
     pub(super) value: T,
+    /// Whether the request's method is HEAD.
     pub(super) is_head: bool,
     /// Offset of the stream's first byte among all bytes that this side sends.
     pub(super) position: u64,
@@ -32,8 +35,11 @@ pub(super) struct Stream<T> {
     pub(super) received_since_update: u32,
     /// The status in the final head of the response, once it has arrived.
     pub(super) status: Option<u16>,
+    /// The value of `content-length` in the response, if present.
     pub(super) content_length: Option<u64>,
+    /// Number of bytes of the response's heads so far.
     pub(super) head_bytes: u64,
+    /// Number of bytes of the response's body so far.
     pub(super) body_bytes: u64,
 }
 
@@ -81,6 +87,7 @@ impl<T> Streams<T> {
         Streams { places: Vec::new(), open: 0, next: 1 }
     }
 
+    /// Number of open streams.
     pub(super) fn len(&self) -> usize {
         self.open
     }
@@ -107,6 +114,7 @@ impl<T> Streams<T> {
         self.next
     }
 
+    /// Adds a stream with the number that [`next`](Self::next) returned.
     pub(super) fn insert(&mut self, stream: Stream<T>) {
         let place = self.place(stream.id);
         self.next = stream.id + 2;

@@ -325,8 +325,8 @@ fn a_reset_by_either_side_ends_only_its_own_stream() {
     assert_eq!(connection.http2.cancel(1).map(|stream| stream.value), Some(0));
     assert_eq!(connection.http2.cancel(1), None);
     assert_eq!(connection.take_output(), [(kind::RST_STREAM, 0, 1, vec![0, 0, 0, 8])]);
-    // Frames that the server sent before it got the reset arrive after it. Their header block still changes the dynamic
-    // table.
+    // The server sent these frames before it received the reset, so they arrive after it. Their header block still
+    // changes the dynamic table.
     let late = [headers(WHOLE, 1, &[0x88, 0x40, 1, b'a', 1, b'b']), data(END_STREAM, 1, b"late")].concat();
     assert_eq!(connection.receive(&late), (vec![], None));
     assert_eq!(
@@ -438,8 +438,8 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.next_sendable_body(), wanted(1, 17_000, 3_000));
     connection.http2.add_body_bytes(1, &piece[..3_000]);
     assert_eq!((connection.http2.next_sendable_body(), bodies(&mut connection).len()), (None, 3));
-    // The caller gets no request for a piece of a body that waits for 100 Continue, until the server sends 100 Continue
-    // or the caller ends the wait.
+    // While a body waits for 100 Continue, its next piece is not requested from the caller. The wait ends when the
+    // server sends 100 Continue or the caller ends it.
     assert!(
         connection.http2.awaits_continue(5)
             && connection.http2.awaits_continue(7)
@@ -472,7 +472,7 @@ fn pieces_of_streamed_bodies_are_wanted_as_far_as_the_windows_allow() {
     assert_eq!(connection.http2.next_sendable_body(), None);
 }
 
-/// Builds an informational head with this status, or another head without END_STREAM.
+/// Builds a response head with this status, informational or final, without END_STREAM.
 fn headers_of(stream: u32, status: &[u8; 3]) -> Vec<u8> {
     headers(WHOLE, stream, &[&[0x08, 3][..], status].concat())
 }

@@ -1,4 +1,4 @@
-//! Checks that a request can be sent.
+//! Checks that the parts of a request are valid, so that every server reads them as one request.
 
 /// The reason why a request cannot be sent.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]

@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn padding_is_ones_and_shorter_than_a_byte() {
         assert_eq!(decoded(b""), Some(Vec::new()));
-        // The code of `0` is 00000.
+        // The code of `0` is 00000; the other three bits are padding.
         assert_eq!(decoded(&[0b0000_0111]), Some(b"0".to_vec()));
         for bad in [&[0b0000_0110][..], &[0b0000_0111, 0xff], &[0xff], &[0xff; 4], &[0xff; 9], &[0x00]] {
             assert_eq!(decoded(bad), None, "{bad:?}");
