@@ -30,7 +30,7 @@ pub struct Throttling {
 
 /// Returns the directories, below `root`, of the control group of a process and of the group's ancestors, nearest
 /// first. Each of these groups may have a CPU quota. `cgroup` is the content of `/proc/PID/cgroup`. Some of the
-/// directories may not exist, because in a container, the container's own group is the top of the hierarchy.
+/// directories might be absent: in a container, the container's own group is the top of the hierarchy.
 pub fn cpu_groups(root: &Path, cgroup: &str) -> Vec<PathBuf> {
     let mut groups = Vec::new();
     for line in cgroup.lines() {

@@ -2,8 +2,8 @@
 //! is ready; stopping waits until the server has ended.
 //!
 //! The server is ready when the pid file in its directory contains the ID of the child process. nginx and Apache write
-//! that file after they have bound their sockets, so the server on the port is not another program's. If another
-//! process binds the chosen port first, the server exits, and the next attempt chooses another port.
+//! that file after they have bound their sockets, so no other program listens on the port. If another process binds the
+//! chosen port first, the server exits, and the next attempt chooses another port.
 //!
 //! The server has a process group of its own, because Apache sends a signal to its whole group when it ends. So Ctrl-C
 //! at the terminal does not stop the server. Instead, the kernel sends the server SIGTERM when the thread that started
@@ -28,7 +28,9 @@ const POLL: Duration = Duration::from_millis(2);
 
 /// The program of a server, and the arguments with which to start it.
 pub(crate) struct Program {
+    /// Path of the executable.
     pub(crate) path: &'static str,
+    /// Debian package that contains the program.
     pub(crate) package: &'static str,
     /// Returns the arguments of the program for a temporary directory.
     pub(crate) args: fn(&str) -> Vec<String>,
@@ -90,7 +92,7 @@ impl Daemon {
             .stdout(output.try_clone().expect("duplicate a log's descriptor"))
             .stderr(output);
         let (pid, keeper) = spawn_with_keeper(command);
-        // From here on, dropping `daemon` stops the server if it does not become ready or this function panics.
+        // If the server does not become ready, or if this function panics, `daemon` is dropped, which stops the server.
         let daemon = Daemon { pid, keeper, addr: SocketAddr::from((Ipv4Addr::LOCALHOST, port)), dir };
         match daemon.wait_until_ready(workers) {
             true => Ok(daemon),

@@ -38,7 +38,9 @@ mod certificates;
 mod commands;
 mod daemon;
 mod hostile;
+/// HTTP/2 frames, and a server whose behaviour the test defines.
 pub mod http2;
+/// Access logs of simulated traffic.
 pub mod logs;
 mod nghttpd;
 mod nginx;

@@ -239,8 +239,8 @@ impl Shared {
     }
 }
 
-/// Removes the duplicate of a connection's socket after the connection's closure has returned or panicked. This closes
-/// the connection.
+/// When dropped, after a connection's closure has returned or panicked, removes the duplicate of the connection's
+/// socket. This closes the connection.
 struct Closer<'a> {
     shared: &'a Shared,
     index: usize,

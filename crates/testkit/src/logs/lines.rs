@@ -68,7 +68,7 @@ impl Lines {
             190..195 => (b"500 ", Some(528)),
             _ => (b"200 ", Some(self.urls.body_bytes(url))),
         };
-        // The paths of responses with status 404 do not exist.
+        // Responses with status 404 are for paths that begin with `/old`, which do not exist.
         let before_path: &[u8] = if (150..180).contains(&draw) { b"/old" } else { b"" };
         Answer { method, before_path, status, bytes: bytes.filter(|_| has_body) }
     }
