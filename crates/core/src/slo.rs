@@ -163,6 +163,7 @@ pub(crate) fn parse_limit(measure: &Measure, text: &str) -> Result<f64, String> 
 }
 
 impl Measure {
+    /// Parses the left side of an objective, such as `api:p99` or `cpu.utilization`.
     pub(crate) fn parse(text: &str) -> Result<Measure, String> {
         if text == UTILIZATION {
             return Ok(Measure::Utilization { station: None });

@@ -75,8 +75,11 @@ impl fmt::Debug for OptionalNanos {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("`{text}` is not a {what}: write it like {example}")]
 pub struct ParseUnitError {
+    /// The invalid text.
     pub(crate) text: String,
+    /// Name of the expected quantity, such as `duration`.
     pub(crate) what: &'static str,
+    /// Examples of valid texts.
     pub(crate) example: &'static str,
 }
 

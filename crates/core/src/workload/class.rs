@@ -31,6 +31,7 @@ pub enum Order {
 }
 
 impl Order {
+    /// Whether each call uses a random entry.
     pub(super) fn is_random(&self) -> bool {
         *self == Order::Random
     }

@@ -306,6 +306,7 @@ pub struct Rows {
 }
 
 impl Rows {
+    /// Parses a CSV file whose first line contains the names of the columns.
     pub(super) fn parse(bytes: &[u8]) -> Result<Rows, LineError> {
         let mut rows = csv::parse(LineError::decode_utf8(bytes)?).into_iter();
         let columns = rows.next().map(|row| row.fields).unwrap_or_default();

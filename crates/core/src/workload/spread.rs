@@ -263,8 +263,8 @@ mod tests {
         let n = 1 << 20;
         for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
         {
-            // The fractional parts of multiples of the golden ratio cover the unit interval evenly. So do their last
-            // binary digits, which determine the rounding.
+            // The fractional parts of multiples of the golden ratio cover the unit interval evenly. Their last binary
+            // digits, which determine the rounding, also do.
             let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
             let sum: u64 = uniform.map(|p| of(text).count(p)).sum();
             assert!((sum as f64 / f64::from(n) / mean - 1.0).abs() < 5e-3, "{text}: {}", sum as f64 / f64::from(n));
@@ -272,6 +272,7 @@ mod tests {
         assert_eq!(of("exponential:5").count(1.0), u64::MAX);
     }
 
+    /// Generates distributions of all kinds.
     pub(super) fn any_spread() -> impl Strategy<Value = Spread> {
         let points = prop::collection::vec((0.0..1.0, 0.0..1e6), 0..6).prop_map(|inner: Vec<(f64, f64)>| {
             let (mut p, mut values): (Vec<f64>, Vec<f64>) = inner.into_iter().unzip();
