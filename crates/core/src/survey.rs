@@ -72,7 +72,7 @@ pub struct Survey {
     /// Formulas that were fitted to describe how the cost of a call depends on the load, each with its cross-validation
     /// error. The formula with the smallest error is first; the model uses it.
     #[serde(default)]
-    pub laws: Vec<Law>,
+    pub laws: Vec<CostFormula>,
     /// Throughput at each number of clients during calibration, in increasing order of the number of clients. These
     /// values describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
@@ -284,7 +284,8 @@ pub struct WhatIf {
 
 /// A formula for the dependence of a call's cost on the load, with the error of its fit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Law {
+#[schemars(rename = "Law")]
+pub struct CostFormula {
     /// Name of the formula: `constant`; `idle^1` for an extra cost proportional to the idle fraction of the server,
     /// `idle^2` for one proportional to its square, and so on; `busy` for a cost that increases with the load.
     pub name: String,
@@ -395,7 +396,7 @@ pub struct Level {
     /// made calls.
     pub offered: f64,
     /// Purpose of the load level: calibration, test of the model, or overload.
-    pub role: Role,
+    pub role: LevelPurpose,
     /// The requests of the load: `mix` (all classes), or the name of a single class.
     pub workload: String,
     /// Number of clients of a closed load; absent for open loads.
@@ -478,7 +479,8 @@ fn measured_alone<'de, D: Deserializer<'de>>(reader: D) -> Result<Comparison, D:
 /// Purpose of a load level of a survey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+#[schemars(rename = "Role")]
+pub enum LevelPurpose {
     /// Calibration: the model was fitted to the measurements at this load level.
     Calibration,
     /// Test: the model's predictions were compared with the measurements at this load level, and the model was not

@@ -29,7 +29,7 @@ pub struct Testbed {
     /// Exit code of the user's command; if a signal ended the command, 128 plus the number of the signal.
     pub exit_code: u8,
     /// The properties of the emulated links between the clients and the router.
-    pub shape: Shape,
+    pub shape: LinkProperties,
     /// The server's host.
     pub server: Host,
     /// The clients, in order.
@@ -40,7 +40,8 @@ pub struct Testbed {
 
 /// The properties of the emulated link between each client and the router.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Shape {
+#[schemars(rename = "Shape")]
+pub struct LinkProperties {
     /// Fraction of the round-trip time that a packet needs from the client to the router.
     #[serde(default = "half")]
     pub up_share: f64,
@@ -57,7 +58,7 @@ pub struct Shape {
     pub mtu_bytes: u64,
 }
 
-/// The default of [`Shape::up_share`], which documents of older versions do not have.
+/// The default of [`LinkProperties::up_share`], which documents of older versions do not have.
 fn half() -> f64 {
     0.5
 }

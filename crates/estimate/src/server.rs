@@ -55,7 +55,7 @@ use crate::least_squares::t95;
 use crate::window::{CompletedCalls, stretches};
 use brimful_core::model::Model;
 use brimful_core::record::Record;
-use brimful_core::survey::{Law, ModuleMeasurements, ProgramDemand, ServerPauses, ThroughputByClients};
+use brimful_core::survey::{CostFormula, ModuleMeasurements, ProgramDemand, ServerPauses, ThroughputByClients};
 use brimful_model::correlation::identity;
 use brimful_model::{Estimate, HostSlowness, Method, ModelError, Quota, solve_open};
 
@@ -202,7 +202,7 @@ impl ServerFit {
     }
 
     /// The tested laws of how the CPU cost of a call depends on the load, the best one first.
-    pub fn laws(&self) -> &[Law] {
+    pub fn laws(&self) -> &[CostFormula] {
         &self.fit.laws
     }
 

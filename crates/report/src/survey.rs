@@ -130,11 +130,11 @@ mod tests {
     use brimful_core::model::Model;
     use brimful_core::record::{Reason, ReasonCode, Verdict};
     use brimful_core::survey::{
-        CalibrationImpact, Comparison, Connections, Law, Level, ObjectiveOutcome, ObjectiveSlice, Overload,
-        ResponsePercentiles, Role, ServerPauses, Stopped, ThroughputByClients, WhatIf,
+        CalibrationImpact, Comparison, Connections, CostFormula, Level, LevelPurpose, ObjectiveOutcome, ObjectiveSlice,
+        Overload, ResponsePercentiles, ServerPauses, Stopped, ThroughputByClients, WhatIf,
     };
 
-    fn a_level(role: Role, workload: &str, offered: f64, measured: f64) -> Level {
+    fn a_level(role: LevelPurpose, workload: &str, offered: f64, measured: f64) -> Level {
         let response = Comparison { measured_ci95_half_width: Some(measured / 50.0), ..Comparison::measured(measured) };
         Level {
             fraction: offered / 500.0,
@@ -230,14 +230,14 @@ mod tests {
                 ..RateUnderObjective::default()
             }],
             levels: vec![
-                a_level(Role::Calibration, "mix", 50.0, 0.00222),
-                closed(a_level(Role::Calibration, "search", 150.0, 0.0533), 8),
-                closed(a_level(Role::Calibration, "1 at once", 445.0, 0.002_25), 1),
-                closed(a_level(Role::Calibration, "8 at once", 490.0, 0.0163), 8),
-                predicted(a_level(Role::HeldOut, "unseen mix", 222.0, 0.00245), 0.0025),
-                predicted(a_level(Role::HeldOut, "mix", 375.0, 0.0095), 0.008),
-                closed(saturated(a_level(Role::PastSaturation, "mix", 490.0, 0.0163)), 8),
-                saturated(a_level(Role::PastSaturation, "mix", 600.0, 1.5)),
+                a_level(LevelPurpose::Calibration, "mix", 50.0, 0.00222),
+                closed(a_level(LevelPurpose::Calibration, "search", 150.0, 0.0533), 8),
+                closed(a_level(LevelPurpose::Calibration, "1 at once", 445.0, 0.002_25), 1),
+                closed(a_level(LevelPurpose::Calibration, "8 at once", 490.0, 0.0163), 8),
+                predicted(a_level(LevelPurpose::HeldOut, "unseen mix", 222.0, 0.00245), 0.0025),
+                predicted(a_level(LevelPurpose::HeldOut, "mix", 375.0, 0.0095), 0.008),
+                closed(saturated(a_level(LevelPurpose::PastSaturation, "mix", 490.0, 0.0163)), 8),
+                saturated(a_level(LevelPurpose::PastSaturation, "mix", 600.0, 1.5)),
             ],
             demands: vec![
                 Demand {
@@ -264,8 +264,8 @@ mod tests {
             background: None,
             wakeup_s: None,
             laws: vec![
-                Law { name: "idle^1".to_owned(), left_out_error: 0.018 },
-                Law { name: "idle^2".to_owned(), left_out_error: 0.13 },
+                CostFormula { name: "idle^1".to_owned(), left_out_error: 0.018 },
+                CostFormula { name: "idle^2".to_owned(), left_out_error: 0.13 },
             ],
             throughput_by_clients: vec![ThroughputByClients {
                 clients: 8,

@@ -8,7 +8,7 @@ use crate::runner::{Halt, Runner};
 use crate::trial::Trial;
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{self, count, percent};
-use brimful_core::survey::Role;
+use brimful_core::survey::LevelPurpose;
 use brimful_estimate::{ResponseSummary, ServerFit};
 
 /// Number of TLS handshakes per call from which a note is written. A handshake costs the server as much CPU time as
@@ -57,7 +57,7 @@ fn measure_held_out(
         Ok((trial, response))
     })?;
     let context = LevelContext {
-        role: Role::HeldOut,
+        role: LevelPurpose::HeldOut,
         workload: &level.name,
         saturation,
         predicted: Some(&level.prediction),

@@ -5,7 +5,7 @@ use crate::runner::{Halt, RunLog};
 use brimful_core::Nanos;
 use brimful_core::quantity::{percent, rate, signed_percent};
 use brimful_core::record::{Reason, ReasonCode, Verdict};
-use brimful_core::survey::{Comparison, Level, ResponsePercentiles, Role};
+use brimful_core::survey::{Comparison, Level, LevelPurpose, ResponsePercentiles};
 
 /// Tolerated relative error of predicted throughput and utilization. A model is considered useful within 5 to 10 %
 /// (Lazowska, Zahorjan, Graham & Sevcik, *Quantitative System Performance*, 1984).
@@ -69,7 +69,7 @@ fn doubts(levels: &[Level]) -> Option<Reason> {
 }
 
 fn measures_capacity(level: &Level) -> bool {
-    level.clients.is_some() && level.role == Role::PastSaturation
+    level.clients.is_some() && level.role == LevelPurpose::PastSaturation
 }
 
 /// The permitted error of a prediction, relative to the measurement.
@@ -160,7 +160,7 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
 /// The reason with the largest error of a predicted load level that refutes the model; `None` if no level refutes it.
 fn refuting_level(levels: &[Level]) -> Option<Reason> {
     let tested =
-        levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid && level.clients.is_none());
+        levels.iter().filter(|level| level.role == LevelPurpose::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {
         predicted_metrics(level).into_iter().filter_map(move |figure| {
             let miss = Miss::from_comparison(figure.comparison, figure.tolerance, 0.0)?;

@@ -5,7 +5,7 @@ use crate::trial::Trial;
 use brimful_core::moments::Moments;
 use brimful_core::record::Verdict;
 use brimful_core::server::CpuShares;
-use brimful_core::survey::{Comparison, Level, LevelClass, ResponsePercentiles, Role};
+use brimful_core::survey::{Comparison, Level, LevelClass, LevelPurpose, ResponsePercentiles};
 use brimful_core::workload::{Load, Workload};
 use brimful_estimate::{PredictedMeasurement, PredictedValue, Prediction, ResponseSummary};
 
@@ -25,7 +25,7 @@ pub(crate) struct HostSpeed {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelContext<'a> {
     /// Purpose of the measurement: calibration, test of the model, or measurement past saturation.
-    pub role: Role,
+    pub role: LevelPurpose,
     /// Name of the workload in the document, such as `mix`.
     pub workload: &'a str,
     /// The saturation rate, in calls per second. In the document, loads are shares of this rate.
@@ -51,13 +51,20 @@ impl<'a> LevelContext<'a> {
     /// The context of a load of calibration, which has no prediction.
     pub fn calibration(workload: &'a str, saturation: f64) -> LevelContext<'a> {
         let host_conditions = HostConditions::default();
-        LevelContext { role: Role::Calibration, workload, saturation, predicted: None, expected: None, host_conditions }
+        LevelContext {
+            role: LevelPurpose::Calibration,
+            workload,
+            saturation,
+            predicted: None,
+            expected: None,
+            host_conditions,
+        }
     }
 
     /// The context of a load above the saturation rate.
     pub fn past_saturation(saturation: f64, predicted: &'a Prediction, speed: HostSpeed) -> LevelContext<'a> {
         LevelContext {
-            role: Role::PastSaturation,
+            role: LevelPurpose::PastSaturation,
             workload: "mix",
             saturation,
             predicted: Some(predicted),
@@ -79,7 +86,7 @@ impl<'a> LevelContext<'a> {
         };
         let mut reasons = trial.verdict(servers).reasons;
         // An open load above the saturation rate is expected to have failures, so they are no reason to distrust it.
-        if self.role != Role::PastSaturation || clients.is_some() {
+        if self.role != LevelPurpose::PastSaturation || clients.is_some() {
             reasons.extend(trial.failures());
         }
         Level {

@@ -31,7 +31,7 @@ pub struct RunningTestbed {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestbedResults {
     /// The settings of the network between the server and the clients.
-    pub shape: testbed::Shape,
+    pub shape: testbed::LinkProperties,
     /// The server's host, with the counts of its packets.
     pub server: testbed::Host,
     /// The clients' hosts, in the order of their numbers, with the counts of their packets.
@@ -137,7 +137,7 @@ impl RunningTestbed {
             let ClientCounts { up, down, drawn_rtts: drawn } = counts;
             clients.push(testbed::Client { host, sources, rtt_s, drawn, up, down });
         }
-        let network = testbed::Shape {
+        let network = testbed::LinkProperties {
             loss: settings.link.loss,
             up_share: settings.up_share,
             reorder: settings.link.reorder,

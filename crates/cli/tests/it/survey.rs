@@ -7,7 +7,7 @@ use crate::plan::{Files, assert_plans_read, numbers, plan};
 use crate::program::{Done, Running, brimful, lock_machine_exclusively, lock_machine_shared, start_target};
 use crate::remote::serve;
 use brimful_core::record::ReasonCode;
-use brimful_core::survey::{Comparison, Level, Role, Survey};
+use brimful_core::survey::{Comparison, Level, LevelPurpose, Survey};
 use brimful_testkit::{Nginx, NginxOptions};
 use std::fs;
 
@@ -59,7 +59,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     // The solution of the model at its own rates must equal the survey's prediction. If the survey has observed pauses
     // of the server, its prediction is higher: it also contains the time for which calls wait until a pause ends.
     let there = |level: &&&Level| (level.fraction - 0.7).abs() < 1e-9 && level.workload == "mix";
-    if let Some(level) = of_role(survey, Role::HeldOut).iter().find(there) {
+    if let Some(level) = of_role(survey, LevelPurpose::HeldOut).iter().find(there) {
         let [response, solved] = [level.steady_response_s.unwrap(), solved["mean_response_time"].as_f64().unwrap()];
         let is_consistent = if survey.pauses.is_some() { response > solved } else { close(solved, response) };
         assert!(is_consistent, "{solved}: {level:?}");
@@ -68,7 +68,7 @@ fn is_planned_with(survey: &Survey, document: &str) {
     assert_eq!(said.contains("NOT VALID"), !survey.verdict.valid, "{said}");
 }
 
-fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
+fn of_role(survey: &Survey, role: LevelPurpose) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 
@@ -129,10 +129,10 @@ fn demonstration() -> Survey {
 fn predicts_and_measures(survey: &Survey) {
     for workload in ["mix", "light", "heavy"] {
         let calibrated = |level: &&Level| level.workload == workload;
-        assert!(of_role(survey, Role::Calibration).iter().any(calibrated), "{workload} was not calibrated");
+        assert!(of_role(survey, LevelPurpose::Calibration).iter().any(calibrated), "{workload} was not calibrated");
     }
-    assert!(!of_role(survey, Role::HeldOut).is_empty());
-    for level in of_role(survey, Role::HeldOut) {
+    assert!(!of_role(survey, LevelPurpose::HeldOut).is_empty());
+    for level in of_role(survey, LevelPurpose::HeldOut) {
         // On a busy host, all responses may arrive after the window. Then the throughput is zero, and there is no error
         // of prediction.
         let answered = level.throughput.measured != Some(0.0);

@@ -14,7 +14,7 @@
 use crate::demand::LoadShape;
 use crate::least_squares::fit_non_negative;
 use brimful_core::model::IdleCost;
-use brimful_core::survey::Law;
+use brimful_core::survey::CostFormula;
 
 /// Maximum power p that is tried in the law c = S + W·Iᵖ (c: CPU cost of a call, I: idle share of the CPUs).
 const MAX_POWER: u32 = 4;
@@ -67,7 +67,7 @@ pub(super) fn choose(
     costs: &[CallCost],
     measured: Option<SaturatedCost>,
     chance: Option<f64>,
-) -> (FittedLaw, Vec<Law>) {
+) -> (FittedLaw, Vec<CostFormula>) {
     let saturated = measured.map(|cost| cost.seconds);
     let error = |shape| cross_validation_error(costs, |others| fit(shape, others, saturated));
     let candidates = [None].into_iter().chain(shapes().map(Some));
@@ -78,7 +78,7 @@ pub(super) fn choose(
     let best = tried.first().and_then(|(_, shape)| *shape);
     let drawn = chance.filter(|_| saturated.is_none()).and_then(|chance| draw(costs, chance));
     let name = |shape: Option<LoadShape>| shape.map_or("constant".to_owned(), |shape| shape.to_string());
-    let law = |(error, shape): &(f64, Option<LoadShape>)| Law { name: name(*shape), left_out_error: *error };
+    let law = |(error, shape): &(f64, Option<LoadShape>)| CostFormula { name: name(*shape), left_out_error: *error };
     let laws = tried.iter().filter(|(error, _)| error.is_finite()).map(law).collect();
     let fitted = || {
         let fitted = fit(best, costs, saturated);

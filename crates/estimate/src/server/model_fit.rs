@@ -7,7 +7,7 @@ use super::slowness::{CAUTION, ExpectedCost, drift_share};
 use crate::EstimateError;
 use crate::window::RunStretch;
 use brimful_core::model::{Model, Station, StationKind};
-use brimful_core::survey::Law;
+use brimful_core::survey::CostFormula;
 use brimful_model::{HostSlowness, station_demands, trajectory};
 
 /// Number of simulations of the same arrivals, each with other random service times.
@@ -28,7 +28,7 @@ pub(super) struct ModelFit {
     /// The server's pauses, which interrupt the first station of the network.
     pub pauses: Pauses,
     /// The tested laws of how the CPU cost of a call depends on the load, the best one first.
-    pub laws: Vec<Law>,
+    pub laws: Vec<CostFormula>,
     /// The discrete properties of the resource that is the bottleneck; `None` if the CPUs are the bottleneck.
     pub pool_kind: Option<PoolKind>,
     /// Name of the station that is the bottleneck.

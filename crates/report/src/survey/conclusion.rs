@@ -4,7 +4,8 @@ use super::clients;
 use crate::format::{NAME_COLUMN_WIDTH, error, fact, interval, number, percent, rate, seconds};
 use brimful_core::quantity;
 use brimful_core::survey::{
-    Comparison, Connections, Law, Level, ModuleMeasurements, Overload, Role, ServerPauses, Stopped, Survey,
+    Comparison, Connections, CostFormula, Level, LevelPurpose, ModuleMeasurements, Overload, ServerPauses, Stopped,
+    Survey,
 };
 
 /// Formats all conclusions of a survey, one line each.
@@ -89,7 +90,7 @@ fn intervals(survey: &Survey) -> Option<String> {
     let (hold, all) = count_correct_intervals(survey);
     let parts = kinds.iter().filter(|(_, (_, all))| *all > 0);
     let parts: Vec<String> = parts.map(|(name, (hold, all))| format!("{name} {hold} of {all}")).collect();
-    let doubtful = survey.levels.iter().any(|level| level.role == Role::HeldOut && !level.verdict.valid);
+    let doubtful = survey.levels.iter().any(|level| level.role == LevelPurpose::HeldOut && !level.verdict.valid);
     let without = if doubtful { "; levels in doubt are not counted" } else { "" };
     (all > 0).then(|| format!("{hold} of {all} hold, and 90 % should: {}{without}", parts.join(", ")))
 }
@@ -100,7 +101,7 @@ pub(super) fn count_correct_intervals(survey: &Survey) -> (usize, usize) {
 }
 
 fn held_by_kind(survey: &Survey) -> [(&'static str, (usize, usize)); 5] {
-    let levels = survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.verdict.valid);
+    let levels = survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut && level.verdict.valid);
     let levels: Vec<&Level> = levels.collect();
     let percentiles = |level: &&Level| {
         let percentiles = level.response_percentiles_s;
@@ -122,9 +123,9 @@ fn tally(comparisons: impl IntoIterator<Item = Comparison>) -> (usize, usize) {
 }
 
 /// Describes how the CPU time per call depends on the load, by the law that fits best and the second best.
-fn laws(laws: &[Law]) -> Option<String> {
+fn laws(laws: &[CostFormula]) -> Option<String> {
     let best = laws.first()?;
-    let off = |law: &Law| percent(Some(law.left_out_error));
+    let off = |law: &CostFormula| percent(Some(law.left_out_error));
     let next = laws.get(1).map(|next| format!("; next {}, {}", next.name, off(next)));
     Some(format!(
         "{}, with an error of {} for loads left out of the fit{}",

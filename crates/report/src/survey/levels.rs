@@ -3,7 +3,7 @@
 use super::clients;
 use crate::format::{Column, error, figure, interval, key, narrow, percent, rate, seconds, table, words};
 use brimful_core::quantity;
-use brimful_core::survey::{Comparison, Level, Role, Survey, WhatIf};
+use brimful_core::survey::{Comparison, Level, LevelPurpose, Survey, WhatIf};
 
 /// A table of the levels (measured loads) from which the model was calibrated: first open loads, then closed loads,
 /// then loads of a single class.
@@ -17,7 +17,7 @@ pub(super) fn calibration(survey: &Survey) -> String {
         figure("±", 1, None),
         figure("utilization", 2, None),
     ];
-    let mut levels = of_role(survey, Role::Calibration);
+    let mut levels = of_role(survey, LevelPurpose::Calibration);
     let place = |level: &Level| (level.clients.is_some(), !is_of_mix(level), level.clients);
     levels.sort_by_key(|level| place(level));
     let row = |level: &Level| {
@@ -62,7 +62,7 @@ pub(super) fn held_out(survey: &Survey) -> String {
         figure("measured", 2, None),
         words("", 1),
     ];
-    let levels = of_role(survey, Role::HeldOut);
+    let levels = of_role(survey, LevelPurpose::HeldOut);
     let name = |level: &Level| [workload(level) + doubt(level), quantity::whole_percent(level.fraction)];
     let response = |level: &&Level| {
         let mean = level.response_time_s;
@@ -126,7 +126,7 @@ pub(super) fn past_saturation(survey: &Survey) -> String {
             percent(level.utilization.measured),
         ]
     };
-    let rows: Vec<_> = of_role(survey, Role::PastSaturation).into_iter().map(row).collect();
+    let rows: Vec<_> = of_role(survey, LevelPurpose::PastSaturation).into_iter().map(row).collect();
     if rows.is_empty() { String::new() } else { narrow(COLUMNS.to_vec(), rows, &["±"]) }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn what_if(survey: &Survey) -> String {
     table(&COLUMNS, &rows)
 }
 
-fn of_role(survey: &Survey, role: Role) -> Vec<&Level> {
+fn of_role(survey: &Survey, role: LevelPurpose) -> Vec<&Level> {
     survey.levels.iter().filter(|level| level.role == role).collect()
 }
 

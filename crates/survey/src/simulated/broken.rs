@@ -4,7 +4,7 @@
 use super::*;
 use brimful_core::model::IdleCost;
 use brimful_core::record::{Reason, ReasonCode};
-use brimful_core::survey::{Level, Role};
+use brimful_core::survey::{Level, LevelPurpose};
 
 /// Surveys the server and returns the reasons of the verdict. Asserts good predictions if the verdict is valid.
 fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
@@ -12,7 +12,7 @@ fn reasons_against(bench: &mut Simulated, level_s: f64) -> Vec<Reason> {
     assert_eq!(survey.headline.starts_with("Not determined"), !survey.has_valid_measurements(), "{}", survey.headline);
     if survey.verdict.valid {
         assert!(survey.saturation_rate.error.unwrap().abs() < 0.1, "{:?}", survey.saturation_rate);
-        for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.fraction < 0.85) {
+        for level in survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut && level.fraction < 0.85) {
             let response = level.response_time_s;
             let (error, of_model) = (response.error.unwrap().abs(), response.model_error().unwrap().abs());
             let noise = response.measured_ci95_half_width.unwrap_or(0.0) / response.measured.unwrap();

@@ -18,7 +18,7 @@ fn a_cpu_that_is_busy_is_full_although_throughput_grows() {
     });
     let survey = has_its_capacity_predicted(&mut bench, "cpu");
     assert!(
-        survey.levels.iter().any(|level| level.role == brimful_core::survey::Role::PastSaturation),
+        survey.levels.iter().any(|level| level.role == brimful_core::survey::LevelPurpose::PastSaturation),
         "the capacity was measured"
     );
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use brimful_core::model::IdleCost;
-use brimful_core::survey::{Level, Role};
+use brimful_core::survey::{Level, LevelPurpose};
 use brimful_model::{Method, saturation_rate, solve};
 
 const SATURATION: f64 = 0.01;
@@ -37,7 +37,7 @@ fn is_predicted_well(mut bench: Simulated, mix: &[f64], level_s: f64) {
     assert!(error.abs() < SATURATION, "{:?}", survey.saturation_rate);
 
     let held_out: Vec<_> =
-        survey.levels.iter().filter(|level| level.role == Role::HeldOut && level.workload == "mix").collect();
+        survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut && level.workload == "mix").collect();
     assert_eq!(held_out.len(), 5);
     for level in held_out {
         let response = level.response_time_s;
@@ -105,7 +105,7 @@ fn percentiles_near_saturation_if_the_delay_elsewhere_varies() {
     let stations = vec![cpu(1, 0.25), station("network", StationKind::Delay)];
     let mut bench = Simulated::new(stations, vec![vec![0.001], vec![0.002]]);
     let survey = bench.survey(&[1.0], 100.0);
-    let held_out = survey.levels.iter().filter(|level| level.role == Role::HeldOut);
+    let held_out = survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut);
     for level in held_out {
         let percentiles = level.response_percentiles_s;
         for figure in [percentiles.p50, percentiles.p95, percentiles.p99] {
@@ -141,7 +141,7 @@ fn predictions_are_announced_before_they_are_measured() {
             assert!(announced.is_none());
             announced = Some((offered.borrow().len(), predictions));
         }
-        SurveyEvent::Level(level) => assert_eq!(level.role == Role::Calibration, announced.is_none()),
+        SurveyEvent::Level(level) => assert_eq!(level.role == LevelPurpose::Calibration, announced.is_none()),
         SurveyEvent::Begin(..) | SurveyEvent::EstimatedDuration(_) | SurveyEvent::Note(_) => {}
     });
     let (before, predictions) = announced.unwrap();
@@ -158,7 +158,7 @@ fn predictions_are_announced_before_they_are_measured() {
     for predicted in &predictions.levels {
         let same =
             |level: &&Level| level.workload == predicted.name && (level.fraction - predicted.fraction).abs() < 1e-9;
-        let level = survey.levels.iter().filter(|level| level.role == Role::HeldOut).find(same).unwrap();
+        let level = survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut).find(same).unwrap();
         assert_eq!(level.response_time_s.predicted, Some(predicted.expected.response.median));
         assert_eq!(level.response_time_s.interval90, Some(predicted.expected.response.interval90));
         assert_eq!(level.steady_response_s, predicted.prediction.response);

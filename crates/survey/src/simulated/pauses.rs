@@ -3,7 +3,7 @@
 
 use super::random::{number_of_servers, on_drifting_host, quantile, server};
 use super::*;
-use brimful_core::survey::{Level, Role};
+use brimful_core::survey::{Level, LevelPurpose};
 use brimful_model::saturation_rate;
 
 /// A server with pauses of 30 ms at random times, once per second on average. If `on_cpu` is set, the server's
@@ -63,7 +63,7 @@ pub(super) fn pausing_server(seed: u64) -> Simulated {
 }
 
 fn held_out(survey: &Survey, fraction: f64) -> &Level {
-    let is_wanted = |level: &&Level| level.role == Role::HeldOut && (level.fraction - fraction).abs() < 1e-9;
+    let is_wanted = |level: &&Level| level.role == LevelPurpose::HeldOut && (level.fraction - fraction).abs() < 1e-9;
     survey.levels.iter().filter(is_wanted).find(|level| level.workload == "mix").unwrap()
 }
 

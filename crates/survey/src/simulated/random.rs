@@ -3,7 +3,7 @@
 
 use super::*;
 use brimful_core::model::IdleCost;
-use brimful_core::survey::{Comparison, Role};
+use brimful_core::survey::{Comparison, LevelPurpose};
 
 /// Number of random servers. A survey of each takes half a second.
 const SERVERS: u64 = 50;
@@ -110,7 +110,7 @@ impl Errors {
             assert!(survey.stopped.is_none(), "{:?}", survey.stopped);
             errors.count_interval("capacity".to_owned(), &survey.saturation_rate);
             errors.saturation.push(survey.saturation_rate.error.unwrap().abs());
-            for level in survey.levels.iter().filter(|level| level.role == Role::HeldOut) {
+            for level in survey.levels.iter().filter(|level| level.role == LevelPurpose::HeldOut) {
                 let percentiles = level.response_percentiles_s;
                 let figures = [
                     ("mean response", level.response_time_s),
