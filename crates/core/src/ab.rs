@@ -75,7 +75,8 @@ pub struct AbSide {
     pub server_software: Option<String>,
     /// Number of valid slices of this server. A slice is one short measurement.
     pub slices: u64,
-    /// Number of slices that the results exclude, because the load generator was the limit or a measurement failed.
+    /// Number of slices (short measurements) that the results exclude, because the load generator was the limit or a
+    /// measurement failed.
     pub left_out: u64,
 }
 
@@ -137,7 +138,7 @@ pub struct AbStopping {
     /// Number of rounds with valid slices of both servers. A round is a group of successive slices, some of each
     /// server.
     pub rounds: u64,
-    /// Time from the start of the first slice to the end of the last, in seconds.
+    /// Time from the start of the first measurement to the end of the last, in seconds.
     pub elapsed_s: f64,
 }
 
@@ -162,7 +163,7 @@ pub enum AbStopReason {
 pub struct AbControl {
     /// The metrics of the control: A compared with itself.
     pub figures: Vec<ComparedFigure>,
-    /// The result of the control for the main metric.
+    /// Result of the A/A control for the main metric: whether A differs from itself.
     pub outcome: ControlOutcome,
 }
 
@@ -170,12 +171,12 @@ pub struct AbControl {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ControlOutcome {
-    /// The control found no difference: the confidence interval contains zero.
+    /// The A/A control found no difference between A and itself: the confidence interval contains zero.
     Equal,
     /// The control found a difference, but it is clearly smaller than the difference of B from A: even its largest
     /// plausible value is nearer to zero than both ends of the confidence interval of B's difference from A.
     Small,
-    /// The control found a difference that is not clearly smaller than the difference of B from A. Therefore, the
+    /// The A/A control found a difference that is not clearly smaller than the difference of B from A. Therefore, the
     /// difference of B from A is not evidence.
     Differs,
     /// There are too few measurements for a confidence interval of the control.

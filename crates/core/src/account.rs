@@ -52,11 +52,11 @@ pub struct PackedAccount {
     pub interval_s: f64,
     /// The time series of the run: one element per interval, up to the last interval with an event.
     pub intervals: Vec<PackedInterval>,
-    /// Number of calls completed in each successive period of five seconds within the window, up to the last completed
-    /// call.
+    /// Number of calls completed in each successive period of five seconds within the window in which load was offered,
+    /// up to the last completed call.
     pub replies: Vec<u64>,
-    /// Number of calls completed in each of 4096 equal parts of the window, up to the last completed call. Only runs
-    /// with the shortest possible intervals (1/32 s) have these counts.
+    /// Number of calls completed in each of 4096 equal parts of the window in which load was offered, up to the last
+    /// completed call. Only runs with the shortest possible intervals (1/32 s) have these counts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub completed_by_part: Vec<u32>,
     /// Length of each of the `batches` in nanoseconds: a power of two.
@@ -130,7 +130,7 @@ pub struct PackedSessions {
 /// Counts and times of the calls of one class: the serialised form of [`ClassRecord`](crate::record::ClassRecord).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedClass {
-    /// Name of the class.
+    /// Name of the request class, or the address of the server.
     pub name: String,
     /// Number of calls by outcome.
     pub counts: Counts,

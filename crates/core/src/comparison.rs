@@ -21,9 +21,9 @@ pub struct Compared {
     pub brimful_version: String,
     /// A sentence that states how B differs from A.
     pub headline: String,
-    /// The first side.
+    /// Side A: the first server or version.
     pub a: ComparedSide,
-    /// The second side.
+    /// Side B: the second server or version.
     pub b: ComparedSide,
     /// Whether the confidence intervals are based on the variation between runs or within runs.
     pub variability: Variability,

@@ -187,11 +187,11 @@ pub struct Arrivals {
     pub busiest_second: u64,
     /// Number of requests in the busiest minute.
     pub busiest_minute: u64,
-    /// Start of the first step of `rates`, RFC 3339.
+    /// Start of the first period of `rates`, RFC 3339.
     pub from: String,
-    /// Length of one step of `rates` in seconds: a whole number of minutes.
+    /// Length of each period of `rates` in seconds: a whole number of minutes.
     pub step_s: u64,
-    /// Mean requests per second in each step, in order of time.
+    /// Mean requests per second in each period, in order of time.
     pub rates: Vec<f64>,
     /// Number of requests by hour of the day: 24 values.
     pub by_hour: Vec<u64>,

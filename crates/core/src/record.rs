@@ -172,30 +172,31 @@ pub struct Record {
     pub account: Option<PackedAccount>,
 }
 
-/// One process of a load that several processes generated together. The share of each process is called a part.
+/// One process of a load that several processes generated together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardOrigin {
-    /// Number of the part, from 1.
+    /// Number of the process, from 1.
     pub index: u64,
-    /// Total number of parts.
+    /// Total number of processes that generated the load.
     pub of: u64,
-    /// The host that generated the part.
+    /// The host on which the process ran.
     pub host: String,
-    /// Delay of the part's start after the agreed start time, in microseconds by the clock of the part's host; `None`
-    /// if no start time was agreed.
+    /// Delay of the process's start after the agreed start time, in microseconds by the clock of its host; `None` if no
+    /// start time was agreed.
     pub offset_us: Option<f64>,
-    /// Time from the start of the run to the loss of contact with the part's process, in seconds. Absent if contact was
-    /// not lost. Later events of this part are unknown.
+    /// Time from the start of the run to the loss of contact with the process, in seconds. Absent if contact was not
+    /// lost. Later events of the process are unknown.
     pub lost_at_s: Option<f64>,
-    /// Difference between the clock of the part's host and the clock of the agreed start time, in microseconds, if it
-    /// was measured. It is positive if the host's clock was ahead. The start was corrected by this difference, so
+    /// Difference between the clock of the process's host and the clock of the agreed start time, in microseconds, if
+    /// it was measured. It is positive if the host's clock was ahead. The start was corrected by this difference, so
     /// `offset_us` does not include it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ahead_us: Option<f64>,
     /// Upper bound of the error of `clock_ahead_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_error_us: Option<f64>,
-    /// Reasons to distrust the measurements of this part. The verdict of the whole load need not include all of them.
+    /// Reasons to distrust the measurements of this process. The verdict of the whole load need not include all of
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
 }
@@ -252,7 +253,7 @@ pub enum ReasonCode {
     Memory,
     /// The file with a request body could not be read during the run.
     BodyFile,
-    /// The offered load exceeds the measured maximum of this client.
+    /// The offered load exceeds the maximum rate that was measured for this client.
     BeyondClientMax,
     /// One of the processes that generated the load was lost or began much later than the others, so the load was
     /// incomplete for part of the time.

@@ -91,7 +91,7 @@ pub struct Overhead {
     pub monitor_cpu_s: f64,
     /// Mean CPU time of one sample, in microseconds.
     pub per_sample_us: f64,
-    /// Number of samples.
+    /// Number of times that the monitor sampled the metrics.
     pub samples: u64,
 }
 

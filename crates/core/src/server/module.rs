@@ -207,10 +207,11 @@ pub struct CpuParts {
 /// the number of all requests. Therefore, the sum of the demands of all requests is C, whichever requests were sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuDemand {
-    /// The demand D.
+    /// The CPU demand D of one request, in microseconds.
     pub mean: f64,
-    /// Half-width of the 95 % confidence interval of D. It includes the sampling error of the means and the error of C,
-    /// because the kernel measures C only at clock ticks, or the module measures it only at sampled requests.
+    /// Half-width of the 95 % confidence interval of D. It includes the sampling error of the means, and the error of
+    /// C, the CPU time of the server: the kernel measures C only at clock ticks, or the module measures it only at
+    /// sampled requests.
     pub ci95_half_width: f64,
     /// Standard deviation of the sampled CPU times.
     pub stddev: f64,

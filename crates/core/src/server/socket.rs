@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 pub struct SocketRequests {
     /// The fraction of time for which the tracepoints were attached.
     pub duty: f64,
-    /// Length of a slice in seconds, at the end of the interval; `null` if the tracepoints were attached permanently.
+    /// Length of a slice (a period in which the tracepoints are attached) in seconds, at the end of the interval;
+    /// `null` if the tracepoints were attached permanently.
     pub slice_s: Option<f64>,
-    /// Number of slices that ended in the interval.
+    /// Number of slices (periods in which the tracepoints are attached) that ended in the interval.
     pub slices: u64,
     /// Metrics of each port.
     pub ports: Vec<SocketPort>,
@@ -33,7 +34,7 @@ pub struct SocketRequests {
 pub struct SocketPort {
     /// The port number.
     pub port: u16,
-    /// Number of counted requests.
+    /// Number of requests that were counted in the interval.
     pub requests: u64,
     /// Requests per second; `null` if the tracepoints were not attached.
     pub requests_per_s: Option<f64>,
@@ -42,9 +43,9 @@ pub struct SocketPort {
     /// Bytes of responses per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,
     /// Mean number of requests in the server, waiting or in service. Requests that were unanswered at the end of their
-    /// slice are excluded.
+    /// slice (the period of observation) are excluded.
     pub under_way: Option<f64>,
-    /// Share of the requests that had no complete response at the end of their slice.
+    /// Share of the requests that had no complete response at the end of their slice (the period of observation).
     pub open_share: Option<f64>,
     /// Share of the requests without any byte of a response, because the server closed or lost the connection.
     pub unanswered_share: Option<f64>,
@@ -64,9 +65,9 @@ pub struct SocketClass {
     pub name: String,
     /// The port number.
     pub port: u16,
-    /// Number of requests that were answered by the end of their slice.
+    /// Number of requests that were answered by the end of their slice (the period of observation).
     pub requests: u64,
-    /// Requests per second that were answered by the end of their slice.
+    /// Requests per second that were answered by the end of their slice (the period of observation).
     pub requests_per_s: Option<f64>,
     /// Bytes of responses per second, including heads and TLS.
     pub sent_bytes_per_s: Option<f64>,

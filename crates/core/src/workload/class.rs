@@ -17,11 +17,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The order in which the calls of a class use the entries of its list.
+/// The order in which the calls of a class use the entries of its list of URLs or requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Each call uses a random entry, selected by weight or popularity.
+    /// Each call uses a random entry of the list, selected by weight or popularity.
     #[default]
     Random,
     /// The calls use the entries in the order of the list, and begin again after the last entry.
@@ -89,7 +89,8 @@ impl Workload {
 }
 
 impl RequestClass {
-    /// Number of targets of the class. It is zero if the file with the list has not been read.
+    /// Number of targets of the class, which are the different requests that it can send. It is zero if the file with
+    /// the list has not been read.
     pub fn len(&self) -> usize {
         match (&self.file_set, self.contents.list.as_deref()) {
             (Some(set), _) => set.files as usize,
@@ -116,7 +117,7 @@ impl RequestClass {
         }
     }
 
-    /// Returns the target with this index.
+    /// Returns the target (one of the requests that the class can send) with this index.
     pub fn target(&self, index: usize) -> Target<'_> {
         let own = match self.contents.list.as_deref() {
             Some(List::Requests(list)) => list.get(index),

@@ -39,7 +39,7 @@ pub enum Load {
     Stages {
         /// Calls per second at the start of the first stage.
         start: Rate,
-        /// The stages, in order.
+        /// The stages (periods in which the rate changes linearly), in order.
         stages: Vec<Stage>,
         /// The arrival process: `constant` or `poisson`.
         arrivals: String,

@@ -58,7 +58,7 @@ pub struct Sessions {
     pub session_arrivals: SessionArrivals,
     /// Maximum number of sessions in total; `None` if unlimited.
     pub max_sessions: Option<u64>,
-    /// Distribution of the number of bursts of a session, at least 1, drawn by [`Spread::count`].
+    /// Distribution of the number of bursts (groups of calls) of a session, at least 1, drawn by [`Spread::count`].
     pub bursts: Spread,
     /// Alternative to `bursts`: distribution of the number of calls of a session, at least 1, drawn by
     /// [`Spread::count`]. It determines the number of bursts; the last burst may have fewer calls than the others.
@@ -138,7 +138,7 @@ struct Fields {
     /// Total number of sessions; unlimited if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sessions: Option<u64>,
-    /// Number of bursts of a session; 1 if absent.
+    /// Number of bursts (groups of calls) of a session; 1 if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bursts: Option<Spread>,
     /// Alternative to `bursts`: the probability, after each burst, of another burst.

@@ -19,7 +19,7 @@ use crate::event::RequestId;
 use crate::url::is_absolute_url;
 use serde::{Deserialize, Serialize};
 
-/// A scripted session: a sequence of bursts.
+/// A scripted session: a sequence of bursts, which are groups of calls.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
