@@ -1,6 +1,8 @@
 //! Handles the frames that are parsed only when their whole payload has arrived: all frames except DATA.
 
-use super::frame::{self, Fault, Frame, HEADER_BYTES, bad_length, broken, code, flag, kind, setting, write_short};
+use super::frame::{
+    self, Fault, Frame, HEADER_BYTES, bad_length, code, flag, kind, protocol_violation, setting, write_short,
+};
 use super::streams::Stream;
 use super::{Block, Closed, Http2, MAX_DEBUG_TEXT, MAX_WINDOW, RecentBlock, StreamEnd, StreamObserver, closed_stream};
 use crate::ParseError;
@@ -29,7 +31,7 @@ impl<T> Http2<T> {
                 if payload.len() != 4 {
                     return Err(bad_length());
                 }
-                let code = frame::number(payload).unwrap_or_default();
+                let code = frame::leading_u32(payload).unwrap_or_default();
                 match self.streams.remove(frame.stream) {
                     Some(stream) => {
                         let begun = stream.head_bytes > 0;
@@ -50,7 +52,7 @@ impl<T> Http2<T> {
                 }
             }
             kind::GOAWAY => {
-                let last = frame::number(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
+                let last = frame::leading_u32(payload).filter(|_| payload.len() >= 8).ok_or_else(bad_length)?;
                 self.count_idle_frame("GOAWAY frames")?;
                 // A later GOAWAY must not increase the number of the last stream that the server processes.
                 let last = last & 0x7fff_ffff;
@@ -91,7 +93,7 @@ impl<T> Http2<T> {
         }
         for entry in entries {
             if let [a, b, value @ ..] = entry
-                && let Some(value) = frame::number(value)
+                && let Some(value) = frame::leading_u32(value)
             {
                 self.setting(u16::from_be_bytes([*a, *b]), value)?;
             }
@@ -106,7 +108,7 @@ impl<T> Http2<T> {
         match name {
             setting::HEADER_TABLE_SIZE => self.peer.shrink_table |= value < 4096 && !self.peer.table_is_shrunk,
             setting::ENABLE_PUSH if value != 0 => {
-                return Err(broken("the server enables push, which only a client can"));
+                return Err(protocol_violation("the server enables push, which only a client can"));
             }
             setting::MAX_CONCURRENT_STREAMS => self.peer.max_streams = value,
             setting::INITIAL_WINDOW_SIZE => {
@@ -122,7 +124,7 @@ impl<T> Http2<T> {
                 }
             }
             setting::MAX_FRAME_SIZE if !(16_384..=16_777_215).contains(&value) => {
-                return Err(broken("it sets a frame size out of range"));
+                return Err(protocol_violation("it sets a frame size out of range"));
             }
             _ => {}
         }
@@ -131,7 +133,7 @@ impl<T> Http2<T> {
 
     fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<Closed<T>, Fault> {
         let [_, _, _, _] = payload else { return Err(bad_length()) };
-        let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
+        let more = i64::from(frame::leading_u32(payload).unwrap_or_default() & 0x7fff_ffff);
         self.count_idle_frame("WINDOW_UPDATE frames")?;
         if frame.stream == 0 {
             self.send_window += more;

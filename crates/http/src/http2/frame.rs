@@ -98,8 +98,8 @@ pub(super) fn write_short(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, p
     out.extend_from_slice(payload);
 }
 
-/// Parses the 32-bit number at the start of a payload.
-pub(super) fn number(payload: &[u8]) -> Option<u32> {
+/// Parses the first four bytes of a payload as a big-endian number; `None` if there are fewer bytes.
+pub(super) fn leading_u32(payload: &[u8]) -> Option<u32> {
     payload.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Fault {
 }
 
 /// The fault of a peer that violates the protocol. `why` describes the violation for the user.
-pub(super) fn broken(why: &'static str) -> Fault {
+pub(super) fn protocol_violation(why: &'static str) -> Fault {
     Fault { code: code::PROTOCOL_ERROR, error: ParseError::BadFrame(why) }
 }
 
@@ -139,8 +139,10 @@ pub(super) fn unpadded<'b>(frame: &Frame, payload: &'b [u8]) -> Result<&'b [u8],
     if frame.kind == kind::HEADERS && frame.has(flag::PRIORITY) {
         rest = rest.get(5..).ok_or_else(bad_length)?;
     }
-    let length =
-        rest.len().checked_sub(padding).ok_or_else(|| broken("the padding of a frame is longer than the frame"))?;
+    let length = rest
+        .len()
+        .checked_sub(padding)
+        .ok_or_else(|| protocol_violation("the padding of a frame is longer than the frame"))?;
     Ok(&rest[..length])
 }
 

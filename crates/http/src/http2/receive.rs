@@ -1,7 +1,9 @@
 //! Receives frames: splits the input into frames, checks which frames are allowed, and passes on the data of bodies
 //! without storing it.
 
-use super::frame::{Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, bad_length, broken, code, flag, flood, kind, write_short};
+use super::frame::{
+    Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, bad_length, code, flag, flood, kind, protocol_violation, write_short,
+};
 use super::{Closed, Http2, Input, MAX_IDLE_FRAMES, RECEIVE_WINDOW, RecentBlock, StreamObserver};
 use crate::ParseError;
 
@@ -67,21 +69,21 @@ impl<T> Http2<T> {
         }
         let unfinished_block = self.block.as_ref().map(|block| block.stream);
         if unfinished_block != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
-            return Err(broken("a header block is interrupted, or continued without a start"));
+            return Err(protocol_violation("a header block is interrupted, or continued without a start"));
         }
         match frame.kind {
             kind::DATA | kind::HEADERS | kind::RST_STREAM | kind::CONTINUATION
                 if !self.streams.was_opened(frame.stream) =>
             {
-                Err(broken("a frame is for a stream that was never opened"))
+                Err(protocol_violation("a frame is for a stream that was never opened"))
             }
             kind::SETTINGS | kind::PING | kind::GOAWAY if frame.stream != 0 => {
-                Err(broken("a frame about the connection is for a stream"))
+                Err(protocol_violation("a frame about the connection is for a stream"))
             }
             kind::WINDOW_UPDATE if frame.stream != 0 && !self.streams.was_opened(frame.stream) => {
-                Err(broken("a window update is for a stream that was never opened"))
+                Err(protocol_violation("a window update is for a stream that was never opened"))
             }
-            kind::PUSH_PROMISE => Err(broken("the server pushes, although push is disabled")),
+            kind::PUSH_PROMISE => Err(protocol_violation("the server pushes, although push is disabled")),
             _ => Ok(()),
         }
     }
@@ -152,7 +154,7 @@ impl<T> Http2<T> {
             (None, Some((&length, tail))) => {
                 left -= 1;
                 if usize::from(length) > left {
-                    return Err(broken("the padding of a frame is longer than the frame"));
+                    return Err(protocol_violation("the padding of a frame is longer than the frame"));
                 }
                 (usize::from(length), tail)
             }

@@ -8,8 +8,8 @@
 //!   control frames grow with the input, so the caller must not feed more while there is output.
 
 use super::frame::{
-    self, Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, PREFACE, bad_length, broken, code, flag, flood, kind, setting,
-    write_short,
+    self, Fault, Frame, HEADER_BYTES, MAX_PAYLOAD, PREFACE, bad_length, code, flag, flood, kind, protocol_violation,
+    setting, write_short,
 };
 use super::hpack::{Decoder, HpackError};
 use super::render;
@@ -116,7 +116,7 @@ impl<T> Http2Server<T> {
                 return (0, ServerEvent::NeedMore);
             }
             if !bytes.starts_with(PREFACE) {
-                return (bytes.len(), self.fail(broken("the connection does not begin with the preface")));
+                return (bytes.len(), self.fail(protocol_violation("the connection does not begin with the preface")));
             }
             self.greeted = true;
             used = PREFACE.len();
@@ -179,13 +179,13 @@ impl<T> Http2Server<T> {
         request: &mut impl FnMut(&[u8], &[u8]) -> T,
     ) -> Result<Option<(u32, T)>, Fault> {
         if self.block.as_ref().map(|block| block.stream) != (frame.kind == kind::CONTINUATION).then_some(frame.stream) {
-            return Err(broken("a header block is interrupted, or continued without a start"));
+            return Err(protocol_violation("a header block is interrupted, or continued without a start"));
         }
         let opened = frame.stream % 2 == 1 && frame.stream <= self.last;
         match frame.kind {
             kind::HEADERS => {
                 if frame.stream.is_multiple_of(2) || (opened && self.find(frame.stream).is_none()) {
-                    return Err(broken("a head has the number of a stream that cannot be opened"));
+                    return Err(protocol_violation("a head has the number of a stream that cannot be opened"));
                 }
                 let bytes = frame::unpadded(frame, payload)?.to_vec();
                 let ends = frame.has(flag::END_STREAM);
@@ -200,16 +200,16 @@ impl<T> Http2Server<T> {
                 }
                 return self.block(block, frame, request);
             }
-            kind::DATA if !opened => return Err(broken("data is for a stream that was never opened")),
+            kind::DATA if !opened => return Err(protocol_violation("data is for a stream that was never opened")),
             kind::DATA => return Ok(self.data(frame)),
             kind::RST_STREAM if payload.len() != 4 => return Err(bad_length()),
-            kind::RST_STREAM if !opened => return Err(broken("a stream is reset that was never opened")),
+            kind::RST_STREAM if !opened => return Err(protocol_violation("a stream is reset that was never opened")),
             kind::RST_STREAM => self.streams.retain(|stream| stream.id != frame.stream),
             kind::SETTINGS => self.settings(frame, payload)?,
             kind::PING if payload.len() != 8 => return Err(bad_length()),
             kind::PING if !frame.has(flag::ACK) => write_short(&mut self.out, kind::PING, flag::ACK, 0, payload),
             kind::WINDOW_UPDATE => self.window(frame, payload)?,
-            kind::PUSH_PROMISE => return Err(broken("a client cannot push")),
+            kind::PUSH_PROMISE => return Err(protocol_violation("a client cannot push")),
             _ => {}
         }
         Ok(None)
@@ -310,7 +310,7 @@ impl<T> Http2Server<T> {
         }
         for entry in payload.chunks_exact(6) {
             let (name, value) = entry.split_at(2);
-            let value = i64::from(frame::number(value).unwrap_or_default());
+            let value = i64::from(frame::leading_u32(value).unwrap_or_default());
             if name == setting::INITIAL_WINDOW_SIZE.to_be_bytes() {
                 let more = value - std::mem::replace(&mut self.first_window, value);
                 self.streams.iter_mut().for_each(|stream| stream.send_window += more);
@@ -323,7 +323,7 @@ impl<T> Http2Server<T> {
 
     fn window(&mut self, frame: &Frame, payload: &[u8]) -> Result<(), Fault> {
         let [_, _, _, _] = payload else { return Err(bad_length()) };
-        let more = i64::from(frame::number(payload).unwrap_or_default() & 0x7fff_ffff);
+        let more = i64::from(frame::leading_u32(payload).unwrap_or_default() & 0x7fff_ffff);
         let window = match self.find(frame.stream) {
             _ if frame.stream == 0 => &mut self.send_window,
             Some(index) => &mut self.streams[index].send_window,
