@@ -9,12 +9,13 @@ use crate::record::Machine;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Identifier of the document's schema, and the value of [`Compared::schema`].
+/// Identifier of the document's schema, and the value of [`ServerComparison::schema`].
 pub const SCHEMA: &str = "brimful.comparison/1";
 
 /// The results of comparing two servers or versions, called sides A and B.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Compared {
+#[schemars(rename = "Compared")]
+pub struct ServerComparison {
     /// Identifier of the document's schema: always [`SCHEMA`].
     pub schema: String,
     /// The version of brimful that made the document.

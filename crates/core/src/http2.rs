@@ -3,7 +3,7 @@
 use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Replaces all error codes that RFC 9113 does not name, so that they are counted together.
+/// The code under which all codes are counted that RFC 9113 does not name.
 pub const UNKNOWN_CODE: u32 = u32::MAX;
 
 /// The kinds of HTTP/2 frames that contain an error code.
@@ -35,7 +35,7 @@ pub struct Http2Error {
 }
 
 /// Returns `code` if RFC 9113 names it, otherwise [`UNKNOWN_CODE`].
-pub fn known_code(code: u32) -> u32 {
+pub fn code_or_unknown(code: u32) -> u32 {
     if error_name(code).is_some() { code } else { UNKNOWN_CODE }
 }
 
@@ -70,6 +70,9 @@ mod tests {
             [0, 7, 11, 13].map(error_name).map(Option::unwrap_or_default),
             ["NO_ERROR", "REFUSED_STREAM", "ENHANCE_YOUR_CALM", "HTTP_1_1_REQUIRED"]
         );
-        assert_eq!((known_code(13), known_code(14), known_code(u32::MAX)), (13, UNKNOWN_CODE, UNKNOWN_CODE));
+        assert_eq!(
+            (code_or_unknown(13), code_or_unknown(14), code_or_unknown(u32::MAX)),
+            (13, UNKNOWN_CODE, UNKNOWN_CODE)
+        );
     }
 }

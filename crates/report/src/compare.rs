@@ -3,7 +3,9 @@
 
 use crate::format::{Column, error, fact, figure, in_unit, interval, labels, narrow, percent, words, wrap};
 use crate::markdown::{escaped, row as cells};
-use brimful_core::comparison::{Compared, ComparedFigure, ComparedSide, LimitOutcome, LimitResult, Variability};
+use brimful_core::comparison::{
+    ComparedFigure, ComparedSide, LimitOutcome, LimitResult, ServerComparison, Variability,
+};
 use brimful_core::quantity::pluralize;
 use brimful_core::text::one_line;
 use std::collections::BTreeSet;
@@ -18,7 +20,7 @@ const SMALLEST_P: f64 = 0.001;
 const LARGEST_CHANGE: f64 = 10.0;
 
 /// Formats the comparison as plain text that ends in a newline.
-pub fn text(compared: &Compared) -> String {
+pub fn text(compared: &ServerComparison) -> String {
     let limits: String = compared.limits.iter().map(|limit| fact("Limit", &one_line(&describe_limit(limit)))).collect();
     let mut parts = vec![
         wrap(&one_line(&compared.headline), 0),
@@ -34,7 +36,7 @@ pub fn text(compared: &Compared) -> String {
 
 /// Formats the comparison as GitHub Markdown that ends in a newline. Escapes names from result files, so that they
 /// cannot become markup.
-pub fn markdown(compared: &Compared) -> String {
+pub fn markdown(compared: &ServerComparison) -> String {
     let sides =
         [("A", &compared.a), ("B", &compared.b)].map(|(name, of)| format!("- {name}: {}\n", escaped(&side(of))));
     let limits = compared.limits.iter().map(|limit| format!("- Limit {}\n", escaped(&describe_limit(limit))));
@@ -128,7 +130,7 @@ pub(crate) fn describe_limit(limit: &LimitResult) -> String {
 
 /// Explains where the confidence intervals and p-values come from: from the differences between runs if each group has
 /// several runs, otherwise from the variation within one run.
-fn variability(compared: &Compared) -> &'static str {
+fn variability(compared: &ServerComparison) -> &'static str {
     match compared.variability {
         Variability::BetweenRuns => {
             "* differs (Holm, 5 % false alarms in all figures). The intervals are based on the differences between runs."

@@ -18,7 +18,7 @@ use crate::difference::{Difference, FALSE_ALARM_PROBABILITY, Scale, difference, 
 use crate::error::StatsError;
 use crate::estimate::Estimate;
 use brimful_core::comparison::{
-    Compared, ComparedDocument, ComparedFigure, ComparedSide, FigureUnit, SCHEMA, Variability,
+    ComparedDocument, ComparedFigure, ComparedSide, FigureUnit, SCHEMA, ServerComparison, Variability,
 };
 use brimful_core::moments;
 use brimful_core::record::Record;
@@ -73,7 +73,7 @@ pub(crate) struct Measured {
 /// # Errors
 /// [`StatsError::NotComparable`] if the runs had different loads, if a side has no valid run, or if a limit names a
 /// metric that the runs do not have.
-pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared, StatsError> {
+pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<ServerComparison, StatsError> {
     let (a, b, warnings) = unlike::check(a, b)?;
     let variability = match (a.runs.len(), b.runs.len()) {
         (1, 1) => Variability::WithinRuns,
@@ -82,7 +82,7 @@ pub fn compare(a: Side, b: Side, limits: &[RegressionLimit]) -> Result<Compared,
     let [ours, theirs] = [&a, &b].map(|side| side.runs.iter().map(|(_, run)| run.figures(variability)).collect());
     let pairs = Pair::all(ours, theirs);
     let figures = compared_figures(&pairs);
-    let mut compared = Compared {
+    let mut compared = ServerComparison {
         schema: SCHEMA.to_owned(),
         brimful_version: env!("CARGO_PKG_VERSION").to_owned(),
         headline: String::new(),

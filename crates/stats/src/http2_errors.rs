@@ -8,7 +8,7 @@
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
 use brimful_core::Http2Frame;
-use brimful_core::http2::{Http2Error, error_name, known_code};
+use brimful_core::http2::{Http2Error, code_or_unknown, error_name};
 use std::collections::BTreeMap;
 
 /// Maximum length of a debug text, in bytes. A text has at most 200 bytes of a frame, and each of them may be replaced
@@ -34,7 +34,7 @@ impl Http2Errors {
     }
 
     fn add(&mut self, frame: Http2Frame, code: u32, text: &str, frames: u64) {
-        let seen = self.0.entry((frame, known_code(code))).or_default();
+        let seen = self.0.entry((frame, code_or_unknown(code))).or_default();
         seen.frames += frames;
         if !text.is_empty() && (seen.text.is_empty() || text < seen.text.as_str()) {
             text.clone_into(&mut seen.text);

@@ -3,7 +3,7 @@
 use crate::documents;
 use crate::plan::{Files, check_golden, check_golden_file};
 use crate::program::{Done, Running, brimful, run, start_target, words};
-use brimful_core::comparison::{Compared, ComparedFigure, LimitOutcome, Variability};
+use brimful_core::comparison::{ComparedFigure, LimitOutcome, ServerComparison, Variability};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -59,11 +59,11 @@ fn compare_in(files: &Files, args: &[&str]) -> Done {
     Running::start(command).finish()
 }
 
-fn compared_in(files: &Files, args: &[&str]) -> Compared {
+fn compared_in(files: &Files, args: &[&str]) -> ServerComparison {
     documents::document(&compare_in(files, &[args, &["--json"]].concat()).exits(&[0, 1]).stdout)
 }
 
-fn figure<'a>(compared: &'a Compared, name: &str) -> &'a ComparedFigure {
+fn figure<'a>(compared: &'a ServerComparison, name: &str) -> &'a ComparedFigure {
     compared.figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}: {compared:#?}"))
 }
 
@@ -106,7 +106,7 @@ fn a_side_of_one_run_has_the_variability_of_the_other() {
     let files = replications(1.08, 0.9);
     let compared = compared_in(&files, &["a/2.json", "vs", "b"]);
     let both = compared_in(&files, &["a", "b"]);
-    let width = |compared: &Compared| {
+    let width = |compared: &ServerComparison| {
         let [low, high] = figure(compared, "throughput").interval95.unwrap();
         high - low
     };
@@ -129,7 +129,7 @@ fn a_limit_is_exceeded_kept_or_not_known() {
         ("errors:1%", 0, LimitOutcome::Kept),
     ] {
         let done = compare(&[limit]).exits(&[code]);
-        let compared: Compared = documents::document(&done.stdout);
+        let compared: ServerComparison = documents::document(&done.stdout);
         assert_eq!(compared.limits[0].outcome, outcome, "{limit}: {:?}", compared.limits);
     }
     assert_eq!(compare(&["p99:20%", "cpu:3%"]).code, 1);

@@ -118,8 +118,8 @@ pub struct ModuleClass {
     pub cpu_ci95_half_width_us: Option<f64>,
     /// Mean CPU time of the sampled requests by phase, in microseconds.
     pub cpu_parts_us: Option<CpuParts>,
-    /// Share of the sampled requests whose CPU time is unknown because their thread also served other requests in the
-    /// same period.
+    /// Share of the sampled requests whose CPU time is unknown, because their thread also worked on other requests
+    /// between the start and the end of the sampled request.
     pub cpu_mixed: Option<f64>,
     /// Blocks of 512 bytes that the thread of a request read from disks: the mean over the sampled requests. The kernel
     /// counts blocks per thread, including readahead. Blocks that other threads or processes read for the request are

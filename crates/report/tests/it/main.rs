@@ -9,7 +9,8 @@ mod promises;
 
 use brimful_core::server::{Connections, Kernel, LogLine, Module, Network, Programs, Server, SocketRequests};
 use brimful_core::{
-    ab::AbTest, comparison::Compared, history::History, model::Model, profile::Profile, record::Record, survey::Survey,
+    ab::AbTest, comparison::ServerComparison, history::History, model::Model, profile::Profile, record::Record,
+    survey::Survey,
 };
 use brimful_core::{sweep::Sweep, testbed::Testbed, workload::Workload};
 use brimful_report::plan::{
@@ -38,7 +39,7 @@ fn the_schemas_are_those_of_the_types() -> Result<(), Box<dyn Error>> {
         ("workload", schema_for!(Workload)),
         ("profile", schema_for!(Profile)),
         ("model", schema_for!(Model)),
-        ("comparison", schema_for!(Compared)),
+        ("comparison", schema_for!(ServerComparison)),
         ("ab", schema_for!(AbTest)),
         ("history", schema_for!(History)),
         ("solution", schema_for!(Solved)),
