@@ -289,7 +289,7 @@ impl Profiler {
             seconds: length,
             rate: window.requests as f64 / length as f64,
             requests: window.requests,
-            given: self.options.peak.is_some(),
+            chosen_by_user: self.options.peak.is_some(),
         }
     }
 }

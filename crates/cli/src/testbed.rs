@@ -64,7 +64,7 @@ pub fn main(args: &TestbedArgs) -> anyhow::Result<u8> {
         seed,
         duration_s: (brimful_os::clock::now() - began).as_secs_f64(),
         exit_code,
-        shape,
+        link: shape,
         server,
         clients,
         router,

@@ -86,13 +86,16 @@ pub struct PackedRedirects {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotFollowed {
     /// Number of redirects that lead to another server, or to another scheme or port of this server.
-    pub elsewhere: u64,
+    #[serde(rename = "elsewhere")]
+    pub other_server: u64,
     /// Number of redirects that were received after the limit of successive redirects was reached.
     pub too_many: u64,
     /// Number of redirects that would require sending the request body again.
-    pub content: u64,
+    #[serde(rename = "content")]
+    pub needs_body: u64,
     /// Number of redirects without a `Location` field, or with a field that is not a URL.
-    pub nowhere: u64,
+    #[serde(rename = "nowhere")]
+    pub invalid_location: u64,
 }
 
 /// Outcomes of the sessions of a run: the serialised form of [`SessionFigures`](crate::record::SessionFigures).

@@ -175,7 +175,8 @@ pub struct Peak {
     /// Number of requests in the window.
     pub requests: u64,
     /// Whether the user chose the window. If false, brimful chose the busiest window.
-    pub given: bool,
+    #[serde(rename = "given")]
+    pub chosen_by_user: bool,
 }
 
 /// Rates and numbers of requests over time.

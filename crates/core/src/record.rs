@@ -178,7 +178,8 @@ pub struct ShardOrigin {
     /// Number of the process, from 1.
     pub index: u64,
     /// Total number of processes that generated the load.
-    pub of: u64,
+    #[serde(rename = "of")]
+    pub total: u64,
     /// The host on which the process ran.
     pub host: String,
     /// Delay of the process's start after the agreed start time, in microseconds by the clock of its host; `None` if no

@@ -71,8 +71,9 @@ pub struct Survey {
     pub wakeup_s: Option<f64>,
     /// Formulas that were fitted to describe how the cost of a call depends on the load, each with its cross-validation
     /// error. The formula with the smallest error is first; the model uses it.
+    #[serde(rename = "laws")]
     #[serde(default)]
-    pub laws: Vec<CostFormula>,
+    pub cost_formulas: Vec<CostFormula>,
     /// Throughput at each number of clients during calibration, in increasing order of the number of clients. These
     /// values describe the server as a flow-equivalent station (Chandy, Herzog & Woo 1975).
     #[serde(default)]
@@ -92,8 +93,9 @@ pub struct Survey {
     pub programs: Vec<ProgramDemand>,
     /// The Server Module's measurements during calibration. Present only if the demands of the classes are based on
     /// them. This requires that the module has the same classes as the load.
+    #[serde(rename = "inside")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<ModuleMeasurements>,
+    pub module_measurements: Option<ModuleMeasurements>,
     /// Speed of the server in each block (period) of calibration, in order, relative to the mean: 0.9 is ten percent
     /// slower.
     #[serde(default)]
@@ -102,8 +104,9 @@ pub struct Survey {
     #[serde(default)]
     pub connections: Connections,
     /// Load and delays that calibration caused on the server.
+    #[serde(rename = "inflicted")]
     #[serde(default)]
-    pub inflicted: Option<CalibrationImpact>,
+    pub calibration_impact: Option<CalibrationImpact>,
     /// Pauses of the server that are longer than its calls explain; absent if none were observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<ServerPauses>,
@@ -167,7 +170,8 @@ pub struct ObjectiveSlice {
     /// Number of calls to which the objective applies.
     pub calls: u64,
     /// Number of calls, of those in `calls`, that violated the limit or had no expected answer.
-    pub beyond: u64,
+    #[serde(rename = "beyond")]
+    pub violations: u64,
     /// Value of the objective's measure: a time in seconds, or a fraction of errors.
     pub figure: Option<f64>,
 }
@@ -177,8 +181,9 @@ pub struct ObjectiveSlice {
 pub struct Connections {
     /// Size of the connection pool of open loads: if all connections are busy, a call waits for one. Absent if there
     /// was no pool: a call then opened a further connection if all were busy.
+    #[serde(rename = "most")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub most: Option<u64>,
+    pub max_connections: Option<u64>,
     /// Number of connections that the server serves at the same time, if the survey reached this limit. Calls on
     /// further connections wait until a served connection is closed, even if all served connections are idle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -209,10 +214,10 @@ impl fmt::Display for Connections {
                 write!(f, "This server serves {} {} at a time: the survey uses ", count(served), plural(served))?;
             }
             (false, None) if self.one_call_each => f.write_str("Each call has a connection of its own, ")?,
-            (false, None) if self.most.is_some() => f.write_str("The survey uses a pool of ")?,
+            (false, None) if self.max_connections.is_some() => f.write_str("The survey uses a pool of ")?,
             (false, None) => f.write_str("The survey opens ")?,
         }
-        match self.most {
+        match self.max_connections {
             Some(most) if self.one_call_each => write!(f, "{} at once at most", count(most))?,
             Some(most) if self.served_at_once.is_some() => write!(f, "{}", count(most))?,
             Some(most) => write!(f, "at most {} {}, for which calls wait", count(most), plural(most))?,
@@ -235,7 +240,8 @@ pub struct ServerPauses {
     /// Length of the longest pause, in seconds.
     pub longest_s: f64,
     /// Number of observed pauses, from which the other fields are estimated.
-    pub seen: u64,
+    #[serde(rename = "seen")]
+    pub observed: u64,
 }
 
 /// Throughput of an overloaded server with and without a connection pool, at the same offered load.
@@ -357,7 +363,8 @@ pub struct CalibrationImpact {
     #[serde(default)]
     pub max_load: Option<f64>,
     /// Maximum number of simultaneous clients.
-    pub most_clients: u64,
+    #[serde(rename = "most_clients")]
+    pub max_clients: u64,
     /// Longest response time of a calibration call, in seconds. It is an upper bound of the delay that calibration
     /// caused for other users' calls.
     pub longest_wait_s: f64,
@@ -503,7 +510,8 @@ pub struct Demand {
     pub ci95_half_width: Option<f64>,
     /// The true demand in seconds per request, if the server reports it: its own measurement of the CPU time per call
     /// at saturation.
-    pub truth: Option<f64>,
+    #[serde(rename = "truth")]
+    pub true_seconds: Option<f64>,
 }
 
 /// The load level at which a survey stopped early, and the reason.

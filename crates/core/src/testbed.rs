@@ -29,7 +29,8 @@ pub struct Testbed {
     /// Exit code of the user's command; if a signal ended the command, 128 plus the number of the signal.
     pub exit_code: u8,
     /// The properties of the emulated links between the clients and the router.
-    pub shape: LinkProperties,
+    #[serde(rename = "shape")]
+    pub link: LinkProperties,
     /// The server's host.
     pub server: Host,
     /// The clients, in order.

@@ -340,7 +340,7 @@ impl ServerFit {
             per_call: pauses.per_call,
             mean_s: pauses.mean(),
             longest_s: pauses.lengths.iter().copied().fold(0.0, f64::max),
-            seen: pauses.lengths.len() as u64,
+            observed: pauses.lengths.len() as u64,
         })
     }
 

@@ -142,7 +142,7 @@ impl Workers {
     pub fn from_record(record: &Record) -> Option<Workers> {
         let servers = &record.server.as_ref()?.module.as_ref()?.servers;
         let limited = servers.iter().filter_map(|server| {
-            let max_workers = u32::try_from(server.workers_most?).ok().filter(|max_workers| *max_workers > 0)?;
+            let max_workers = u32::try_from(server.max_workers?).ok().filter(|max_workers| *max_workers > 0)?;
             Some(Workers { max_workers, busy: server.workers_busy.filter(|busy| busy.is_finite() && *busy >= 0.0)? })
         });
         limited.max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))

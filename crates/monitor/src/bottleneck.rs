@@ -141,7 +141,7 @@ fn busy(shares: &CpuShares) -> f64 {
 /// requests or connections wait.
 fn workers(module: &Module, findings: &mut Vec<Finding>) {
     for server in &module.servers {
-        let (Some(most), Some(busy)) = (server.workers_most.filter(|&most| most > 0), server.workers_busy) else {
+        let (Some(most), Some(busy)) = (server.max_workers.filter(|&most| most > 0), server.workers_busy) else {
             continue;
         };
         let share = busy / most as f64;
@@ -303,7 +303,7 @@ mod tests {
     fn workers(busy: f64, most: u64) -> Rates {
         let name = "Apache/2.4.66 (prefork)".to_owned();
         let server =
-            ModuleServer { name, workers_most: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
+            ModuleServer { name, max_workers: Some(most), workers_busy: Some(busy), ..ModuleServer::default() };
         // An nginx worker handles many requests at a time, so there is no limit (`workers_most`) that could be reached.
         let nginx = ModuleServer { workers: 2, workers_busy: Some(2.0), ..ModuleServer::default() };
         Rates { module: period(1, Module { servers: vec![server, nginx], ..Module::default() }), ..Rates::default() }

@@ -85,7 +85,7 @@ fn peak(profile: &Profile) -> String {
         pace(peak.rate),
         lasting(peak.seconds as f64),
         foreign(&peak.from, NAME_WIDTH),
-        if peak.given { " (as given)" } else { "" },
+        if peak.chosen_by_user { " (as given)" } else { "" },
         count(arrivals.busiest_minute),
         count(arrivals.busiest_second)
     )

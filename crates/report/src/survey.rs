@@ -82,13 +82,13 @@ const DEMANDS: [Column<'static>; 6] = [
 ];
 
 fn demand(demand: &Demand) -> Vec<String> {
-    let off = demand.truth.filter(|truth| *truth != 0.0).map(|truth| demand.seconds / truth - 1.0);
+    let off = demand.true_seconds.filter(|truth| *truth != 0.0).map(|truth| demand.seconds / truth - 1.0);
     vec![
         demand.station.clone(),
         demand.class.clone(),
         seconds(Some(demand.seconds)),
         seconds(demand.ci95_half_width),
-        seconds(demand.truth),
+        seconds(demand.true_seconds),
         error(off),
     ]
 }
@@ -226,7 +226,7 @@ mod tests {
                 rate: Comparison { interval90: Some([420.0, 450.0]), ..Comparison::new(Some(436.0), Some(441.0)) },
                 measured_interval90: Some([432.0, 449.0]),
                 outcome: ObjectiveOutcome::MetUpToRate,
-                slices: vec![ObjectiveSlice { rate: 436.0, calls: 523, beyond: 4, figure: Some(0.047) }],
+                slices: vec![ObjectiveSlice { rate: 436.0, calls: 523, violations: 4, figure: Some(0.047) }],
                 ..RateUnderObjective::default()
             }],
             levels: vec![
@@ -245,14 +245,14 @@ mod tests {
                     class: "page".to_owned(),
                     seconds: 0.002,
                     ci95_half_width: Some(3.2e-5),
-                    truth: Some(0.00196),
+                    true_seconds: Some(0.00196),
                 },
                 Demand {
                     station: "network".to_owned(),
                     class: "page".to_owned(),
                     seconds: 0.00018,
                     ci95_half_width: None,
-                    truth: None,
+                    true_seconds: None,
                 },
             ],
             client_max_rate: Some(48_000.0),
@@ -263,7 +263,7 @@ mod tests {
             client_cpus: vec![1],
             background: None,
             wakeup_s: None,
-            laws: vec![
+            cost_formulas: vec![
                 CostFormula { name: "idle^1".to_owned(), left_out_error: 0.018 },
                 CostFormula { name: "idle^2".to_owned(), left_out_error: 0.13 },
             ],
@@ -276,13 +276,13 @@ mod tests {
             bottleneck: Some("cpu".to_owned()),
             bottleneck_evidence: Some("99.1 % busy with 8 clients at once".to_owned()),
             programs: Vec::new(),
-            inside: None,
+            module_measurements: None,
             speed_by_block: vec![1.01, 0.93, 1.06],
-            connections: Connections { most: Some(32), ..Connections::default() },
-            inflicted: Some(CalibrationImpact {
+            connections: Connections { max_connections: Some(32), ..Connections::default() },
+            calibration_impact: Some(CalibrationImpact {
                 mean_load: 0.22,
                 max_load: Some(0.3),
-                most_clients: 8,
+                max_clients: 8,
                 longest_wait_s: 0.0163,
                 max_delay_s: Some(0.2),
             }),
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn pauses_have_a_rate_and_a_length() {
-        let pauses = ServerPauses { per_second: 1.2, per_call: 0.001, mean_s: 0.03, longest_s: 0.05, seen: 20 };
+        let pauses = ServerPauses { per_second: 1.2, per_call: 0.001, mean_s: 0.03, longest_s: 0.05, observed: 20 };
         let survey = Survey { pauses: Some(pauses), ..a_survey() };
         let line =
             "pauses      1.20 a second and one in 1,000 calls, 30.0 ms on average, up to 50.0 ms (20 seen between";
@@ -354,9 +354,9 @@ mod tests {
         survey.verdict = Verdict::from_reasons(vec![late]);
         survey.demands.clear();
         survey.objectives.clear();
-        survey.laws.clear();
+        survey.cost_formulas.clear();
         survey.speed_by_block.clear();
-        (survey.client_max_rate, survey.bottleneck, survey.inflicted) = (None, None, None);
+        (survey.client_max_rate, survey.bottleneck, survey.calibration_impact) = (None, None, None);
         (survey.overload, survey.report) = (None, None);
         survey.stopped = Some(Stopped { level: "mix at 20 %".to_owned(), reason: "Ctrl-C was pressed.".to_owned() });
         assert_eq!(full_text(&survey), STOPPED);

@@ -141,7 +141,7 @@ fn planned_facts(options: &RunOptions) -> RunFacts {
 fn shard_origin(fleet: FleetOptions) -> Option<ShardOrigin> {
     fleet.shard.map(|shard| ShardOrigin {
         index: shard.index + 1,
-        of: shard.count,
+        total: shard.count,
         host: host_name(),
         clock_ahead_us: fleet.clock().map(|clock| clock.ahead_ns as f64 / 1e3),
         clock_error_us: fleet.clock().map(|clock| clock.error.as_micros_f64()),

@@ -60,14 +60,14 @@ impl Merger {
     /// was merged.
     pub fn mark_lost(&mut self, index: u64) -> Result<(), StatsError> {
         let part = self.so_far.as_mut().ok_or(StatsError::NoRecord)?;
-        let of = part.facts.shards.first().map_or(0, |shard| shard.of);
+        let of = part.facts.shards.first().map_or(0, |shard| shard.total);
         if !(1..=of).contains(&index) {
             return Err(StatsError::NoSuchShard { index, of });
         }
         if let Some(name) = part.names.insert((index, of), "--lost".to_owned()) {
             return Err(StatsError::NotLost { index, name });
         }
-        part.facts.shards.push(ShardOrigin { index, of, lost_at_s: Some(0.0), ..ShardOrigin::default() });
+        part.facts.shards.push(ShardOrigin { index, total: of, lost_at_s: Some(0.0), ..ShardOrigin::default() });
         part.facts.shards.sort_by_key(|shard| shard.index);
         Ok(())
     }
@@ -114,7 +114,7 @@ impl Part {
             return Err(named(StatsError::NotAShard));
         }
         let account = record.account.take().ok_or_else(|| named(StatsError::NoAccount))?;
-        let names = record.shards.iter().map(|shard| ((shard.index, shard.of), name.clone())).collect();
+        let names = record.shards.iter().map(|shard| ((shard.index, shard.total), name.clone())).collect();
         Ok(Part { names, account: PartAccount::Packed(Box::new(account)), facts: RunFacts::from_record(record) })
     }
 
@@ -203,7 +203,7 @@ impl RunFacts {
 
     /// The first property that differs between two Records although it must be the same for all shards of a load.
     fn unlike(&self, other: &RunFacts) -> Option<MergeMismatch> {
-        let shards = |facts: &RunFacts| facts.shards.first().map_or(0, |shard| shard.of).to_string();
+        let shards = |facts: &RunFacts| facts.shards.first().map_or(0, |shard| shard.total).to_string();
         let differing = |what, of: &dyn Fn(&RunFacts) -> String| {
             let (first, second) = (of(self), of(other));
             (first != second).then_some(MergeMismatch::Other { what, first, second })

@@ -13,7 +13,7 @@ const MAX_NAMED: usize = 5;
 /// A message if a relevant part of the load was missing, or if the shards did not start together. The Record of a
 /// single shard is complete by itself, so missing shards are reported only after several Records were merged.
 pub(crate) fn missing(shards: &[ShardOrigin], window: Nanos) -> Option<String> {
-    let of = shards.first()?.of;
+    let of = shards.first()?.total;
     let window_s = window.as_secs_f64();
     let lost: Vec<(&ShardOrigin, f64)> =
         shards.iter().filter_map(|shard| Some((shard, shard.lost_at_s.filter(|at| *at < window_s)?))).collect();
@@ -51,7 +51,7 @@ fn apart(shards: &[ShardOrigin], window_s: f64) -> Option<String> {
              and CPUs of their own.",
             seconds(apart),
             late.index,
-            late.of,
+            late.total,
             on(late)
         )
     })
@@ -72,7 +72,7 @@ pub(crate) fn doubts(shards: &[ShardOrigin], said: &[Reason]) -> Vec<Reason> {
                 0 => String::new(),
                 n => format!(" The same is true of {n} more."),
             };
-            let (index, of) = (shard.index, shard.of);
+            let (index, of) = (shard.index, shard.total);
             Some(Reason { code, message: format!("Of shard {index}/{of}{}: {}{others}", on(shard), reason.message) })
         })
         .collect()
@@ -90,7 +90,8 @@ mod tests {
     const WINDOW: Nanos = Nanos::from_secs(10);
 
     fn shards(of: u64, there: &[u64]) -> Vec<ShardOrigin> {
-        let shard = |index: &u64| ShardOrigin { index: *index, of, host: "a".to_owned(), ..ShardOrigin::default() };
+        let shard =
+            |index: &u64| ShardOrigin { index: *index, total: of, host: "a".to_owned(), ..ShardOrigin::default() };
         there.iter().map(shard).collect()
     }
 

@@ -22,23 +22,23 @@ impl RedirectTally {
 
     /// Counts a redirect that was not followed, by reason.
     pub(crate) fn unfollowed(&mut self, why: UnfollowedReason) {
-        let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
+        let NotFollowed { other_server, too_many, needs_body, invalid_location } = &mut self.not_followed;
         *match why {
-            UnfollowedReason::OtherServer => elsewhere,
+            UnfollowedReason::OtherServer => other_server,
             UnfollowedReason::TooManyRedirects => too_many,
-            UnfollowedReason::NeedsBody => content,
-            UnfollowedReason::InvalidLocation => nowhere,
+            UnfollowedReason::NeedsBody => needs_body,
+            UnfollowedReason::InvalidLocation => invalid_location,
         } += 1;
     }
 
     /// Adds the counts of `other`.
     pub(crate) fn merge(&mut self, other: &RedirectTally) {
         self.followed.merge(&other.followed);
-        let NotFollowed { elsewhere, too_many, content, nowhere } = &mut self.not_followed;
-        *elsewhere += other.not_followed.elsewhere;
+        let NotFollowed { other_server, too_many, needs_body, invalid_location } = &mut self.not_followed;
+        *other_server += other.not_followed.other_server;
         *too_many += other.not_followed.too_many;
-        *content += other.not_followed.content;
-        *nowhere += other.not_followed.nowhere;
+        *needs_body += other.not_followed.needs_body;
+        *invalid_location += other.not_followed.invalid_location;
     }
 
     pub(crate) fn clear(&mut self) {
@@ -56,8 +56,8 @@ impl RedirectTally {
     }
 
     pub(crate) fn unpack(packed: &PackedRedirects) -> Result<RedirectTally, StatsError> {
-        let NotFollowed { elsewhere, too_many, content, nowhere } = packed.not_followed;
-        if [elsewhere, too_many, content, nowhere].into_iter().any(|count| count > MAX_COUNT) {
+        let NotFollowed { other_server, too_many, needs_body, invalid_location } = packed.not_followed;
+        if [other_server, too_many, needs_body, invalid_location].into_iter().any(|count| count > MAX_COUNT) {
             return Err(StatsError::Damaged("more redirects than any run has".to_owned()));
         }
         Ok(RedirectTally { followed: Tally::unpack(&packed.followed)?, not_followed: packed.not_followed })

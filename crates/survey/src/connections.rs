@@ -81,7 +81,7 @@ impl ConnectionUse {
         let is_fixed = self.summary.served_at_once.is_some() || runner.setup.connections.limit != ConnectionLimit::Pool;
         // By Little's law, the number of calls in progress is rate × duration.
         let needed = ((POOL_MARGIN * capacity * self.call_s).ceil() as u64).min(LARGEST_POOL);
-        if is_fixed || self.summary.most.is_none_or(|most| needed <= most) {
+        if is_fixed || self.summary.max_connections.is_none_or(|most| needed <= most) {
             return Ok(());
         }
         self.summary.served_at_once = self.measure_served_at_once(runner, needed)?;
@@ -167,7 +167,7 @@ impl ConnectionUse {
     fn use_pool(&mut self, runner: &mut Runner<'_>, size: Option<u64>) -> Result<(), Halt> {
         let opened_ahead =
             if runner.setup.connections.opened_ahead { self.measure_opened_ahead(runner, size)? } else { 0 };
-        self.summary.most = size;
+        self.summary.max_connections = size;
         let pool = Pool { size, opened_ahead };
         self.pool = Some(pool);
         runner.bench.use_connections(pool)?;

@@ -66,15 +66,15 @@ pub(crate) fn document(setup: &Setup, findings: Findings, mut log: RunLog, halt:
         client_cpus: setup.client_cpus.clone(),
         background: findings.idle.background,
         wakeup_s: fit.map(|fit| fit.wakeup.value),
-        laws: fit.map(|fit| fit.laws().to_vec()).unwrap_or_default(),
+        cost_formulas: fit.map(|fit| fit.laws().to_vec()).unwrap_or_default(),
         throughput_by_clients: fit.map(ServerFit::throughput_by_clients).unwrap_or_default(),
         bottleneck: fit.map(|fit| fit.bottleneck().to_owned()),
         bottleneck_evidence: fit.map(|fit| fit.evidence().to_owned()),
         programs: fit.map(|fit| fit.programs(&findings.idle.programs)).unwrap_or_default(),
-        inside: fit.and_then(ServerFit::module_measurements),
+        module_measurements: fit.and_then(ServerFit::module_measurements),
         speed_by_block: fit.map(ServerFit::speed_by_block).unwrap_or_default(),
         connections: findings.connections.summary,
-        inflicted: findings.calibration.as_ref().map(|calibration| calibration.impact),
+        calibration_impact: findings.calibration.as_ref().map(|calibration| calibration.impact),
         pauses: fit.and_then(ServerFit::pauses),
         overload: findings.overload,
         what_if: findings.what_if,
@@ -119,14 +119,14 @@ fn demands(setup: &Setup, findings: &Findings, fit: &ServerFit) -> Vec<Demand> {
             class: class.name.clone(),
             seconds: demand.value,
             ci95_half_width: demand.ci95_half_width,
-            truth: truth.and_then(|(before, after)| true_demand(before, after, &class.name)),
+            true_seconds: truth.and_then(|(before, after)| true_demand(before, after, &class.name)),
         }));
         at_bottleneck.extend(fit.holding_time(index).map(|demand| Demand {
             station: fit.bottleneck().to_owned(),
             class: class.name.clone(),
             seconds: demand.value,
             ci95_half_width: demand.ci95_half_width,
-            truth: None,
+            true_seconds: None,
         }));
     }
     at_cpus.append(&mut at_bottleneck);

@@ -41,7 +41,7 @@ impl ImpactTotals {
         CalibrationImpact {
             mean_load,
             max_load: Some(setup.impact_limits.max_load.min(1.0)),
-            most_clients,
+            max_clients: most_clients,
             longest_wait_s: self.longest_wait_s,
             max_delay_s: Some(setup.impact_limits.max_delay.as_secs_f64()),
         }

@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
                 LimitedMeasure::Share(_) => Slice::Calls { beyond, calls },
             },
         );
-        self.slices.push(ObjectiveSlice { rate, calls, beyond, figure: value });
+        self.slices.push(ObjectiveSlice { rate, calls, violations: beyond, figure: value });
         Ok(())
     }
 }

@@ -109,7 +109,10 @@ fn a_log_made_of_known_parts_has_these_parameters() {
     assert_eq!((found.requests, found.lines.parsed, &*found.timezone), (n, n, "UTC"));
     assert!(found.from.starts_with("2024-03-04T10:00:00.") && found.to.starts_with("2024-03-04T11:59:59."));
     assert!((found.arrivals.mean_rate - 35.0).abs() < 0.5, "{}", found.arrivals.mean_rate);
-    assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T11:00:00Z", 3_600, false));
+    assert_eq!(
+        (&*found.peak.from, found.peak.seconds, found.peak.chosen_by_user),
+        ("2024-03-04T11:00:00Z", 3_600, false)
+    );
     assert!((found.peak.rate - 50.0).abs() < 0.5, "{}", found.peak.rate);
     let busy: u64 = requests.iter().filter(|r| r.time_ns >= (MONDAY_S + 11 * 3_600) * NS).count() as u64;
     assert_eq!((found.peak.requests, found.arrivals.by_hour[11], found.arrivals.by_hour[9]), (busy, busy, 0));
@@ -183,7 +186,7 @@ fn a_given_peak_window_is_taken() {
     let from = (MONDAY_S + 12 * 3_600 + 600) * NS;
     let options = |peak| Options { peak: Some(peak), ..Options::default() };
     let found = profile(&requests, options((from, from + 900 * NS)));
-    assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.given), ("2024-03-04T12:10:00Z", 900, true));
+    assert_eq!((&*found.peak.from, found.peak.seconds, found.peak.chosen_by_user), ("2024-03-04T12:10:00Z", 900, true));
     assert!((found.peak.rate - 2.0).abs() < 0.25 && found.classes.iter().all(|class| class.requests < 2_500));
     // The specified window extends beyond the log. Rates must refer only to the part that the log covers.
     let found = profile(&requests, options((MONDAY_S * NS, (MONDAY_S + 11 * 3_600) * NS)));

@@ -17,7 +17,10 @@ fn maximum(record: &Record) -> f64 {
     assert!(curve.is_sorted_by(|a, b| a.load <= b.load), "{curve:#?}");
     let at_maximum = curve.iter().rfind(|level| level.load == max).expect("the maximum is on the curve");
     assert_eq!(at_maximum.limited, None);
-    assert!(at_maximum.pairs >= 3 && at_maximum.one > 0.0 && at_maximum.two > 0.0, "{at_maximum:#?}");
+    assert!(
+        at_maximum.pairs >= 3 && at_maximum.one_generator > 0.0 && at_maximum.two_generators > 0.0,
+        "{at_maximum:#?}"
+    );
     max
 }
 

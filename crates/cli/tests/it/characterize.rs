@@ -213,7 +213,7 @@ fn filtered_requests_are_counted() {
     assert_eq!(filtered(&["--until", "2026-03-01T15:00:00Z"]), (1800, 3600));
     assert_eq!(filtered(&["--timezone", "+01:00", "--since", "2026-03-01T16:30"]), (1800, 3600));
     let peak = profile(&[&path, "--peak", "2026-03-01T14:00/2026-03-01T14:30"]).peak;
-    assert_eq!((peak.given, peak.seconds, peak.requests), (true, 1800, 900));
+    assert_eq!((peak.chosen_by_user, peak.seconds, peak.requests), (true, 1800, 900));
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn runs(load: &[&str]) -> Runs {
     for (i, record) in runs.shards.iter().enumerate() {
         runs.files.write(&format!("{}.json", i + 1), serde_json::to_string(record).unwrap());
         let [shard] = &record.shards[..] else { panic!("{:?}", record.shards) };
-        assert_eq!((shard.index, shard.of), (i as u64 + 1, 2));
+        assert_eq!((shard.index, shard.total), (i as u64 + 1, 2));
         assert!(shard.offset_us.is_some_and(|offset| offset >= 0.0) && !shard.host.is_empty(), "{shard:?}");
     }
     assert!(runs.whole.shards.is_empty());

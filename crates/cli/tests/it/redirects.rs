@@ -79,9 +79,9 @@ fn loops_end_and_redirects_to_other_servers_are_not_followed() {
     let looping = one("/loop", &[]);
     assert_eq!((looping.followed.counts.completed, looping.not_followed.too_many), (30, 10));
     let away = one("/away", &[]);
-    assert_eq!((away.followed.counts.scheduled, away.not_followed.elsewhere), (0, 10));
+    assert_eq!((away.followed.counts.scheduled, away.not_followed.other_server), (0, 10));
     assert_eq!(one("/form", &["--data", "x"]).followed.counts.status.s2xx, 10);
-    assert_eq!(one("/again", &["--data", "x"]).not_followed.content, 10);
+    assert_eq!(one("/again", &["--data", "x"]).not_followed.needs_body, 10);
     assert_eq!(one("/again", &[]).followed.counts.status.s2xx, 10);
     let url = format!("http://{}/away", nginx.addr());
     let text = run(&["load", &url, "-n", "5", "--follow", "3"]).exits(&[0, 4]).stdout;

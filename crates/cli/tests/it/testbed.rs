@@ -122,7 +122,7 @@ fn connections_survive_loss_and_reordering() {
     assert!(client.up.lost_packets + client.down.lost_packets > 0, "{client:#?}");
     assert!(client.up.reordered_packets + client.down.reordered_packets > 0, "{client:#?}");
     assert!(said.contains("testbed: seed 3; the router forwarded") && said.contains("lost by --loss"), "{said}");
-    assert_eq!((document.seed, document.shape.loss), (3, 0.03));
+    assert_eq!((document.seed, document.link.loss), (3, 0.03));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn the_rate_limits_throughput_and_the_queue_limits_waiting() {
     let record = record(&directory, "load.json");
     // Sending 64 KiB at 2 Mbit/s takes 262 ms.
     assert!(record.response_time_us.unwrap().min >= 262_144.0, "{record:#?}");
-    assert_eq!((document.shape.rate_bits_per_s, document.shape.queue_s), (Some(2e6), 0.02));
+    assert_eq!((document.link.rate_bits_per_s, document.link.queue_s), (Some(2e6), 0.02));
     // The server first sends ten packets at once, which takes 60 ms at this rate. But the queue has room for only 20
     // ms, so some are dropped.
     assert!(document.clients[0].down.queue_full_packets > 0, "{document:#?}");

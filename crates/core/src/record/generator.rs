@@ -94,13 +94,17 @@ pub struct ClientLevel {
     /// Number of pairs of runs. A pair consists of one run with one generator and one run with two generators.
     pub pairs: u64,
     /// Mean throughput of the server with one generator.
-    pub one: f64,
+    #[serde(rename = "one")]
+    pub one_generator: f64,
     /// Standard deviation of `one`.
-    pub one_stddev: Option<f64>,
+    #[serde(rename = "one_stddev")]
+    pub one_generator_stddev: Option<f64>,
     /// Mean throughput of the server with two generators.
-    pub two: f64,
+    #[serde(rename = "two")]
+    pub two_generators: f64,
     /// Standard deviation of `two`.
-    pub two_stddev: Option<f64>,
+    #[serde(rename = "two_stddev")]
+    pub two_generators_stddev: Option<f64>,
     /// Half-width of the 95 % confidence interval of the difference `two − one` between the throughputs with two
     /// generators and with one. It is computed from the differences within pairs of runs.
     pub difference_ci95_half_width: Option<f64>,

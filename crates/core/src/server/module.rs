@@ -38,7 +38,8 @@ pub struct ModuleServer {
     /// Mean number of busy workers.
     pub workers_busy: Option<f64>,
     /// Limit of the number of requests or connections that the server serves at the same time, if it has such a limit.
-    pub workers_most: Option<u64>,
+    #[serde(rename = "workers_most")]
+    pub max_workers: Option<u64>,
     /// Number of workers that could not record requests because the module's file was full. All other metrics exclude
     /// the requests of these workers.
     pub workers_lost: u64,

@@ -123,7 +123,7 @@ impl<'s> Growth<'s> {
             requests_in_progress: later.in_progress,
             workers: later.workers,
             workers_busy: per_s(earlier.busy.0, later.busy.0).map(|ns| ns / 1e9),
-            workers_most: Some(u64::from(later.workers_most)).filter(|&most| most > 0),
+            max_workers: Some(u64::from(later.workers_most)).filter(|&most| most > 0),
             workers_lost: later.lost.into(),
             cores: per_s(earlier.cpu.0, later.cpu.0).map(|ns| ns / 1e9).filter(|_| later.cpu_one_in > 0),
             cpu_one_in: later.cpu_one_in.into(),
@@ -450,7 +450,7 @@ mod tests {
             (server.requests_per_s, server.connections_per_s, server.requests_in_progress),
             (2_000.0, Some(7.0), 3)
         );
-        assert_eq!((server.workers_busy, server.workers_most, server.workers), (Some(1.5), Some(150), 2));
+        assert_eq!((server.workers_busy, server.max_workers, server.workers), (Some(1.5), Some(150), 2));
         near(server.cores.unwrap(), 0.05);
         near(server.unexplained_cpu_us.unwrap(), 100_000.0 / 4_000.0 - 20.0);
         let [class] = found.classes.as_slice() else { panic!("{found:?}") };

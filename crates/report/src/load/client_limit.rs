@@ -20,8 +20,10 @@ pub fn client_limit(calibration: &ClientCalibration) -> String {
     };
     let mut lines = vec![labelled("Client maximum", &maximum), String::new()];
     let level_row = |level: &ClientLevel| {
-        let difference = signed_number(level.two - level.one) + &spread(level.difference_ci95_half_width);
-        let [one, two] = [(level.one, level.one_stddev), (level.two, level.two_stddev)];
+        let difference =
+            signed_number(level.two_generators - level.one_generator) + &spread(level.difference_ci95_half_width);
+        let [one, two] =
+            [(level.one_generator, level.one_generator_stddev), (level.two_generators, level.two_generators_stddev)];
         let [one, two] = [one, two].map(|(mean, stddev)| number(mean) + &spread(stddev));
         vec![rate(level.load), one, two, difference, level.limited.clone().unwrap_or_default()]
     };
@@ -57,10 +59,10 @@ mod tests {
         let level = |load: f64, one: f64, two: f64, limited: Option<&str>| ClientLevel {
             load,
             pairs: 3,
-            one,
-            one_stddev: Some(12.4),
-            two,
-            two_stddev: Some(7.0),
+            one_generator: one,
+            one_generator_stddev: Some(12.4),
+            two_generators: two,
+            two_generators_stddev: Some(7.0),
             difference_ci95_half_width: Some(30.0),
             limited: limited.map(str::to_owned),
         };

@@ -71,7 +71,8 @@ fn errors(counts: &Counts) -> String {
 
 /// Describes the redirects that were followed and those that were not.
 fn redirects(redirects: &Redirects) -> String {
-    let Redirects { followed, not_followed: NotFollowed { elsewhere, too_many, content, nowhere } } = redirects;
+    let Redirects { followed, not_followed: NotFollowed { other_server, too_many, needs_body, invalid_location } } =
+        redirects;
     let calls = pluralize(followed.counts.scheduled, "call");
     let times = followed.response_time_us.as_ref().map(|times| {
         format!(
@@ -82,10 +83,10 @@ fn redirects(redirects: &Redirects) -> String {
     let failed =
         Some(errors(&followed.counts)).filter(|errors| errors != "none").map(|errors| format!("; errors: {errors}"));
     let left: Vec<String> = [
-        ("lead to another server", elsewhere),
+        ("lead to another server", other_server),
         ("came after as many as are followed", too_many),
-        ("ask for the content once more", content),
-        ("lead nowhere", nowhere),
+        ("ask for the content once more", needs_body),
+        ("lead nowhere", invalid_location),
     ]
     .into_iter()
     .filter(|(_, n)| **n > 0)

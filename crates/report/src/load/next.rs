@@ -16,9 +16,9 @@ pub(super) fn next(record: &Record) -> String {
     let abandons_by_design = matches!(load(record), Some(Load::SClients { .. }));
     let failed = counts.error_share().is_some_and(|share| share >= NOTABLE_ERRORS) && !abandons_by_design;
     if let [shard] = &record.shards[..]
-        && shard.of > 1
+        && shard.total > 1
     {
-        format!("`brimful merge` this Record with those of the other {}", shard.of - 1)
+        format!("`brimful merge` this Record with those of the other {}", shard.total - 1)
     } else if !record.verdict.valid {
         after_invalid(record, &url)
     } else if counts.completed == 0 && counts.established == 0 {
@@ -215,7 +215,7 @@ mod tests {
         let mut refused = open(150.0);
         refused.verdict.error_answers = 270;
         assert!(next(&refused).starts_with("the same with `--expect-status 2xx,3xx --print 1`"), "{}", next(&refused));
-        let shard = ShardOrigin { index: 1, of: 3, ..ShardOrigin::default() };
+        let shard = ShardOrigin { index: 1, total: 3, ..ShardOrigin::default() };
         let part = Record { shards: vec![shard], ..open(150.0) };
         assert_eq!(next(&part), "`brimful merge` this Record with those of the other 2");
     }

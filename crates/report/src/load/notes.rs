@@ -110,7 +110,7 @@ fn ticks(record: &Record) -> Option<String> {
 
 /// A note on how many of the load's shards are part of the results.
 fn shards(record: &Record) -> Option<String> {
-    let of = record.shards.first()?.of;
+    let of = record.shards.first()?.total;
     let there: Vec<u64> = record.shards.iter().map(|shard| shard.index).collect();
     let missing: Vec<String> =
         (1..=of).filter(|index| !there.contains(index)).take(MAX_NAMED).map(|index| index.to_string()).collect();
@@ -146,7 +146,7 @@ fn together(record: &Record) -> String {
 fn lost(shard: &ShardOrigin) -> Option<String> {
     let at = shard.lost_at_s?;
     let host = if shard.host.is_empty() { String::new() } else { format!(" on {}", one_line(&shard.host)) };
-    Some(format!("{}/{}{host} after {}", shard.index, shard.of, seconds(at)))
+    Some(format!("{}/{}{host} after {}", shard.index, shard.total, seconds(at)))
 }
 
 /// A note on classes with unexpected responses, and on the status, length or content that they expect.
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn parts_of_a_load_are_called_so() {
         let note = |of, there: &[u64]| {
-            let shards = there.iter().map(|index| ShardOrigin { index: *index, of, ..ShardOrigin::default() });
+            let shards = there.iter().map(|index| ShardOrigin { index: *index, total: of, ..ShardOrigin::default() });
             last(&Record { shards: shards.collect(), ..record() })
         };
         assert_eq!(note(4, &[]), last(&record()));
@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(note(2, &[2]), "note: This is shard 2/2 of a load: `brimful merge` it with the others.");
         let at = |index, host: &str, offset_us, lost_at_s| ShardOrigin {
             index,
-            of: 2,
+            total: 2,
             host: host.to_owned(),
             offset_us: Some(offset_us),
             lost_at_s,

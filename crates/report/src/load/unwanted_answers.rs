@@ -24,7 +24,7 @@ pub(super) fn note(record: &Record) -> Option<String> {
     } else if record.wants_tls {
         Some(format!("{all} 4xx. {WANTS_TLS}."))
     } else if let Some(redirects) = &record.redirects {
-        let elsewhere = redirects.not_followed.elsewhere;
+        let elsewhere = redirects.not_followed.other_server;
         (elsewhere > 0).then(|| {
             format!(
                 "{} led to another server, or to this one by another scheme or port, which is not followed. Give the URL that \
@@ -144,7 +144,7 @@ mod tests {
         record.redirects = Some(Redirects::default());
         assert!(!note(&record).unwrap_or_default().contains("3xx"));
         record.redirects = Some(Redirects {
-            not_followed: NotFollowed { elsewhere: 10, ..NotFollowed::default() },
+            not_followed: NotFollowed { other_server: 10, ..NotFollowed::default() },
             ..Redirects::default()
         });
         assert!(note(&record).unwrap_or_default().contains("10 redirects led to another server"));

@@ -19,7 +19,7 @@ pub fn describe(module: &Module) -> Vec<String> {
         }));
         parts.extend(mean_demand(&classes).map(|us| format!("CPU {} a request", quantity::seconds(us / 1e6))));
         parts.extend(server.workers_busy.map(|busy| {
-            let most = server.workers_most.unwrap_or(server.workers);
+            let most = server.max_workers.unwrap_or(server.workers);
             format!("{} of {} workers busy", quantity::number(busy), quantity::count(most))
         }));
         if !server.recording {
@@ -111,7 +111,7 @@ fn servers(servers: &[ModuleServer]) -> String {
         row("requests_in_progress", |s| quantity::count(s.requests_in_progress)),
         row("workers", |s| quantity::count(s.workers)),
         row("workers_busy", |s| number(s.workers_busy)),
-        row("workers_most", |s| count(s.workers_most)),
+        row("workers_most", |s| count(s.max_workers)),
         row("workers_lost", |s| quantity::count(s.workers_lost)),
         row("cores", |s| number(s.cores)),
         row("cpu_one_in", |s| quantity::count(s.cpu_one_in)),

@@ -12,9 +12,9 @@ use brimful_core::survey::{
 pub(super) fn conclusion(survey: &Survey) -> String {
     let mut text = fact("saturation", &saturation(survey));
     text += &or_nothing("intervals", intervals(survey));
-    text += &or_nothing("law", laws(&survey.laws));
+    text += &or_nothing("law", laws(&survey.cost_formulas));
     text += &or_nothing("full", full(survey));
-    text += &or_nothing("inside", survey.inside.map(|inside| from_inside(&inside)));
+    text += &or_nothing("inside", survey.module_measurements.map(|inside| from_inside(&inside)));
     text += &or_nothing("calibration", inflicted(survey));
     text += &or_nothing("host", host(&survey.speed_by_block));
     text += &or_nothing("connections", connections(survey));
@@ -159,7 +159,7 @@ pub(super) fn describe_overload(overload: &Overload) -> String {
 
 /// Describes how often and how long the server paused.
 fn pauses_of(pauses: &ServerPauses) -> String {
-    let ServerPauses { per_second, per_call, mean_s, longest_s, seen } = *pauses;
+    let ServerPauses { per_second, per_call, mean_s, longest_s, observed } = *pauses;
     let by_time = (per_second > 0.0).then(|| format!("{} a second", quantity::number(per_second)));
     let by_calls =
         (per_call > 0.0).then(|| format!("one in {} calls", quantity::count((1.0 / per_call).round() as u64)));
@@ -169,18 +169,18 @@ fn pauses_of(pauses: &ServerPauses) -> String {
         rates.join(" and "),
         seconds(Some(mean_s)),
         seconds(Some(longest_s)),
-        quantity::count(seen)
+        quantity::count(observed)
     )
 }
 
 fn inflicted(survey: &Survey) -> Option<String> {
-    let asked = survey.inflicted?;
+    let asked = survey.calibration_impact?;
     let bound = |allowed: Option<String>| allowed.map_or(String::new(), |allowed| format!(" ({allowed} allowed)"));
     Some(format!(
         "mean load {}{}, up to {}, waits of up to {}{}",
         quantity::whole_percent(asked.mean_load),
         bound(asked.max_load.map(quantity::whole_percent)),
-        clients(asked.most_clients),
+        clients(asked.max_clients),
         seconds(Some(asked.longest_wait_s)),
         bound(asked.max_delay_s.map(|delay| seconds(Some(delay))))
     ))

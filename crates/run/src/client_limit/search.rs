@@ -119,11 +119,11 @@ fn next_load(curve: &[ClientLevel], enough: f64) -> Option<f64> {
 
 /// Whether the throughput of one generator was below the load by more than [`TOLERATED_SHORTFALL`].
 fn fell_short(level: &ClientLevel) -> bool {
-    level.one < (1.0 - TOLERATED_SHORTFALL) * level.load
+    level.one_generator < (1.0 - TOLERATED_SHORTFALL) * level.load
 }
 
 fn describe(level: &ClientLevel) -> String {
-    let [load, one, two] = [level.load, level.one, level.two].map(quantity::rate);
+    let [load, one, two] = [level.load, level.one_generator, level.two_generators].map(quantity::rate);
     let limited = level.limited.as_ref().map_or(String::new(), |why| format!("; too much for this client: {why}"));
     format!("offered {load}: {one} with one generator, {two} with two{limited}")
 }
@@ -163,10 +163,10 @@ impl Level {
         ClientLevel {
             load: self.load,
             pairs: self.pairs.len() as u64,
-            one,
-            one_stddev,
-            two,
-            two_stddev,
+            one_generator: one,
+            one_generator_stddev: one_stddev,
+            two_generators: two,
+            two_generators_stddev: two_stddev,
             difference_ci95_half_width: half_width,
             limited,
         }

@@ -260,7 +260,7 @@ proptest! {
     fn merged_records_are_the_record_of_all(calls in calls(), order in Just([0, 1, 2]).prop_shuffle()) {
         let of_shards = |account: &Account, shards: Vec<ShardOrigin>| derive(account, RunFacts { shards, ..facts() });
         let parts = shards(&calls, 3);
-        let origin = |index| ShardOrigin { index, of: 3, ..ShardOrigin::default() };
+        let origin = |index| ShardOrigin { index, total: 3, ..ShardOrigin::default() };
         let [a, b, c] = [0, 1, 2].map(|i| of_shards(&parts[i], vec![origin(i as u64 + 1)]));
         // In the merged Record, each shard must keep its own reasons for its invalid verdict.
         let said = |i: u64, part: &Record| ShardOrigin { reasons: part.verdict.reasons.clone(), ..origin(i) };
@@ -308,7 +308,7 @@ proptest! {
 
 #[test]
 fn records_that_are_not_of_one_load_are_refused_by_name() {
-    let shard = |index, of| vec![ShardOrigin { index, of, ..ShardOrigin::default() }];
+    let shard = |index, of| vec![ShardOrigin { index, total: of, ..ShardOrigin::default() }];
     let first = || Record { shards: shard(1, 2), ..record(&account()) };
     let second = || Record { shards: shard(2, 2), ..first() };
     let refusal = |other: Record| {

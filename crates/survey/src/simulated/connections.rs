@@ -43,7 +43,7 @@ fn a_server_of_many_connections_is_surveyed_through_a_pool() {
     let survey = bench.survey(&[1.0], 3.0);
     let pool = Pool { size: Some(32), opened_ahead: 0 };
     assert_eq!(bench.pools, [pool, Pool { size: None, ..pool }, pool], "all loads but one use the pool");
-    assert_eq!((survey.connections.most, survey.connections.served_at_once), (Some(32), None));
+    assert_eq!((survey.connections.max_connections, survey.connections.served_at_once), (Some(32), None));
 }
 
 /// Expects a larger connection pool for calls that wait for another server than for calls that only use the CPU.

@@ -38,7 +38,7 @@ fn the_reported_impact_is_the_measured_one() {
     let service = Station { name: "cpu".to_owned(), scheduling: Scheduling::Fcfs, scv: 0.25, ..Station::default() };
     let mut bench = Simulated::single_class(service, 0.001).with_other_work(10.0, 0.002);
     bench.own_work = true;
-    let impact = bench.survey(&[1.0], 8.0).inflicted.unwrap();
+    let impact = bench.survey(&[1.0], 8.0).calibration_impact.unwrap();
     // Calibration begins with the first load of a single client after the first measurement and the warm-up. Each of
     // the calibration loads is followed by a pause.
     let is_single = |load: &Load| matches!(load, Load::Closed { clients: 1, .. });
@@ -51,7 +51,7 @@ fn the_reported_impact_is_the_measured_one() {
     assert!((impact.mean_load - truth).abs() < 0.01, "{impact:?}, true mean load {truth}");
     assert!(impact.max_load == Some(0.5) && truth < 0.5, "{truth}");
     // Calls take 1 ms, so with n clients the mean response time is n ms. The longest one must exceed the mean.
-    let mean = impact.most_clients as f64 * 0.001;
+    let mean = impact.max_clients as f64 * 0.001;
     assert!((mean..2.0 * mean).contains(&impact.longest_wait_s), "{impact:?}");
     assert_eq!(impact.max_delay_s, Some(0.2));
 }

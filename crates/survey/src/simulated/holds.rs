@@ -81,7 +81,7 @@ fn several_classes_measured_by_the_server_module() {
     let mut bench = Simulated::new(vec![cpu(1, 0.25)], vec![vec![0.000_8, 0.001_6]]);
     bench.module = Some(SimulatedModule { outside_s: 0.000_3, workers: None });
     let survey = bench.survey(&[0.75, 0.25], 200.0);
-    let inside = survey.inside.unwrap();
+    let inside = survey.module_measurements.unwrap();
     assert!((inside.scv.unwrap() - 0.25).abs() < 0.01 && !inside.takes_turns, "{inside:?}");
     assert!(inside.scv_ci95_half_width.is_some_and(|half| half < 0.02) && inside.workers.is_none(), "{inside:?}");
     let scv = survey.model.stations[0].scv;

@@ -31,7 +31,7 @@ impl SimulatedModule {
         Module {
             servers: vec![ModuleServer {
                 workers: limited.map_or(cpu.servers, |(most, _)| most).into(),
-                workers_most: limited.map(|(most, _)| most.into()),
+                max_workers: limited.map(|(most, _)| most.into()),
                 workers_busy: limited.map(|(_, busy)| busy),
                 ..ModuleServer::default()
             }],

@@ -44,7 +44,7 @@ fn a_survey_does_not_starve_a_server_that_gives_each_connection_a_worker() {
     let server = WorkerServer::with_keep_alive(4, SERVICE);
     let found = |survey: &Survey| survey.connections.served_at_once == Some(4);
     let survey = tried(|| survey_until(&server.url(), "calibration, block 1", &[]), found);
-    assert_eq!(survey.connections.most, Some(4));
+    assert_eq!(survey.connections.max_connections, Some(4));
     let said = "This server serves 4 connections at a time: the survey uses 4.";
     assert_eq!(survey.connections.to_string(), said);
     assert!(survey.levels.iter().all(|level: &Level| level.clients.is_none_or(|clients| clients <= 4)));
@@ -57,7 +57,7 @@ fn a_server_with_one_connection_at_a_time_is_surveyed_with_one() {
     let server = WorkerServer::with_keep_alive(1, SERVICE);
     let found = |survey: &Survey| survey.connections.served_at_once == Some(1);
     let survey = tried(|| survey_until(&server.url(), "looking for the capacity: 1 at once", &[]), found);
-    assert_eq!(survey.connections.most, Some(1));
+    assert_eq!(survey.connections.max_connections, Some(1));
 }
 
 /// A survey makes each call on a new connection if the server closes each connection, like Unicorn, `php -S` and the
@@ -75,7 +75,7 @@ fn harmless_idle_connections_are_not_taken_for_a_limit() {
     let server = RawServer::with_handler(|_| with_length(b"hello\n"));
     let found = |survey: &Survey| survey.connections.served_at_once.is_none();
     let survey = tried(|| survey_until(&server.url(), "a pool of 7 connections", &["--max-connections", "7"]), found);
-    assert_eq!(survey.connections.most, Some(7));
+    assert_eq!(survey.connections.max_connections, Some(7));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn facts(server: &ModuleServer) -> Vec<String> {
     if !server.recording {
         facts.push("recording is turned off".to_owned());
     }
-    let most = server.workers_most.unwrap_or(server.workers);
+    let most = server.max_workers.unwrap_or(server.workers);
     facts.extend(server.workers_busy.map(|busy| format!("{} of {} workers busy", compact(busy), count(most))));
     facts.push(format!("{} in progress", count(server.requests_in_progress)));
     if server.cpu_contradiction().is_some() {
