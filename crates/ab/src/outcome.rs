@@ -4,7 +4,7 @@ use crate::AbError;
 use crate::method::{AbPlan, MIN_ROUNDS, Measured};
 use crate::rounds::Rounds;
 use brimful_core::ab::{AbControl, AbDesign, AbRun, AbSide, AbStopReason, AbStopping, AbTest, ControlOutcome, SCHEMA};
-use brimful_core::comparison::ComparedFigure;
+use brimful_core::comparison::MetricComparison;
 use brimful_core::quantity::{count, percent, pluralize, whole_percent};
 use brimful_core::record::{Reason, Verdict};
 use brimful_core::workload::Workload;
@@ -98,9 +98,9 @@ fn describe(plan: &AbPlan, measured: &Measured, origin: &Origin, side: usize) ->
 }
 
 /// The result of the control: whether A differs from itself in the metric that decides when the measurement ends.
-fn control(measured: &Measured, figures: &[ComparedFigure]) -> AbControl {
+fn control(measured: &Measured, figures: &[MetricComparison]) -> AbControl {
     let control = paired_differences(&measured.rounds.control_paired_rounds(), &measured.stopping_metric);
-    let interval = |figures: &[ComparedFigure]| {
+    let interval = |figures: &[MetricComparison]| {
         figures.iter().find(|figure| figure.name == measured.stopping_metric).and_then(|figure| figure.interval95)
     };
     let outcome = match (interval(&control), interval(figures)) {
@@ -172,7 +172,7 @@ fn late_slices(rounds: &Rounds, figure: &str) -> Option<String> {
 }
 
 /// The sentences that state the result of the comparison.
-fn headline(main: Option<&ComparedFigure>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
+fn headline(main: Option<&MetricComparison>, stopping: &AbStopping, control: &AbControl, verdict: &Verdict) -> String {
     let figure = in_words(&stopping.figure);
     if main.is_none_or(|main| main.interval95.is_none()) && !verdict.valid {
         return "NOT VALID: most slices measured the load generator or its host and not the servers, so A and B cannot be \

@@ -5,7 +5,7 @@
 //! Differences are positive if B's value is the larger one.
 
 use crate::JsonSchema;
-use crate::comparison::{ComparedFigure, LimitResult};
+use crate::comparison::{LimitResult, MetricComparison};
 use crate::record::{Machine, Verdict};
 use crate::workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub struct AbTest {
     pub stopping: AbStopping,
     /// The compared metrics. `a` is the mean over the rounds, which are groups of successive slices (short
     /// measurements); `b` is `a` times the ratio B/A.
-    pub figures: Vec<ComparedFigure>,
+    pub figures: Vec<MetricComparison>,
     /// The A/A control: A compared with itself.
     pub control: AbControl,
     /// For each limit given by `--max-regression`: whether B keeps the limit.
@@ -162,7 +162,7 @@ pub enum AbStopReason {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AbControl {
     /// The metrics of the control: A compared with itself.
-    pub figures: Vec<ComparedFigure>,
+    pub figures: Vec<MetricComparison>,
     /// Result of the A/A control for the main metric: whether A differs from itself.
     pub outcome: ControlOutcome,
 }

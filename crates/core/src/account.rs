@@ -73,10 +73,10 @@ pub struct PackedAccount {
     pub redirects: Option<PackedRedirects>,
 }
 
-/// Outcomes of redirects: the serialised form of [`Redirects`](crate::record::Redirects).
+/// The serialised outcomes of redirects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedRedirects {
-    /// Counts and times of the calls that were sent because of a redirect.
+    /// Counts and times of the calls that followed a redirect.
     pub followed: PackedClass,
     /// Number of redirects that were not followed, by reason.
     pub not_followed: NotFollowed,
@@ -98,8 +98,8 @@ pub struct NotFollowed {
     pub invalid_location: u64,
 }
 
-/// Outcomes of the sessions of a run: the serialised form of [`SessionFigures`](crate::record::SessionFigures).
-/// Distributions of counts are stored as distributions of times: a count of 3 is stored as 3 ns.
+/// The serialised outcomes of the sessions of a run. Distributions of counts are stored as distributions of times: a
+/// count of 3 is stored as 3 ns.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedSessions {
     /// Number of sessions whose last call was completed.
@@ -130,7 +130,7 @@ pub struct PackedSessions {
     pub failed_connections: Option<PackedTimes>,
 }
 
-/// Counts and times of the calls of one class: the serialised form of [`ClassRecord`](crate::record::ClassRecord).
+/// The serialised counts and times of the calls of one request class.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedClass {
     /// Name of the request class, or the address of the server.

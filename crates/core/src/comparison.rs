@@ -29,7 +29,7 @@ pub struct ServerComparison {
     /// Whether the confidence intervals are based on the variation between runs or within runs.
     pub variability: Variability,
     /// The compared metrics.
-    pub figures: Vec<ComparedFigure>,
+    pub figures: Vec<MetricComparison>,
     /// Upper bound of the differences of the metrics that do not differ significantly. Each of these metrics differs by
     /// less than this bound, in either direction, with a confidence of 97.5 %. The bound is a fraction; for shares,
     /// 0.01 is one percentage point. Absent if there are no such metrics.
@@ -85,11 +85,12 @@ pub enum Variability {
 
 /// One metric, such as throughput or p99, with its values for A and B.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparedFigure {
+#[schemars(rename = "ComparedFigure")]
+pub struct MetricComparison {
     /// Name of the metric as in `--max-regression`, for example `p99`.
     pub name: String,
     /// Unit of the values.
-    pub unit: FigureUnit,
+    pub unit: MetricUnit,
     /// Value of A: the mean over its runs. Absent if one of the runs does not have this metric.
     pub a: Option<f64>,
     /// Value of B: the mean over its runs. Absent if one of the runs does not have this metric.
@@ -112,7 +113,8 @@ pub struct ComparedFigure {
 /// Unit of a compared metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum FigureUnit {
+#[schemars(rename = "FigureUnit")]
+pub enum MetricUnit {
     /// Events per second.
     #[default]
     PerSecond,

@@ -4,7 +4,7 @@
 //! Scripts rely on the field names. Times are seconds, rates are per second, shares are fractions between 0 and 1.
 
 use crate::JsonSchema;
-use crate::comparison::FigureUnit;
+use crate::comparison::MetricUnit;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -25,9 +25,9 @@ pub struct History {
     /// The runs, in the order of their start times.
     pub runs: Vec<PastRun>,
     /// The metrics, each with its value in every run.
-    pub figures: Vec<FigureHistory>,
+    pub figures: Vec<MetricHistory>,
     /// The detected changes of all metrics, newest first.
-    pub changes: Vec<FigureChange>,
+    pub changes: Vec<MetricChange>,
     /// Warnings for the user, such as runs that the analysis excludes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -48,11 +48,12 @@ pub struct PastRun {
 
 /// The values of one metric in each run of the history.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FigureHistory {
+#[schemars(rename = "FigureHistory")]
+pub struct MetricHistory {
     /// Name of the metric, like `p99`.
     pub name: String,
     /// Unit of the values.
-    pub unit: FigureUnit,
+    pub unit: MetricUnit,
     /// Whether a lower value is better.
     pub lower_is_better: bool,
     /// Value of each run, in the order of [`History::runs`]; null if the run does not have this metric.
@@ -83,7 +84,8 @@ pub struct Segment {
 
 /// A detected change of a metric between two segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct FigureChange {
+#[schemars(rename = "FigureChange")]
+pub struct MetricChange {
     /// Name of the metric.
     pub figure: String,
     /// Index in [`History::runs`] of the first run after the change.

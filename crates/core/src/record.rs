@@ -142,7 +142,7 @@ pub struct Record {
     pub addresses: Vec<AddressRecord>,
     /// Outcomes of the sessions, if the workload has sessions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<SessionFigures>,
+    pub sessions: Option<SessionResults>,
     /// Outcomes of redirects, if the run follows them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirects: Option<Redirects>,
@@ -434,7 +434,8 @@ pub struct Redirects {
 /// include only sessions that began and ended within the run. If sessions are long compared with the run, the longest
 /// sessions are therefore missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SessionFigures {
+#[schemars(rename = "SessionFigures")]
+pub struct SessionResults {
     /// Number of sessions that made a call: `completed + failed + in_progress`.
     pub started: u64,
     /// Number of sessions whose last call was completed.

@@ -4,7 +4,7 @@
 use crate::format::{Column, error, fact, figure, in_unit, interval, labels, narrow, percent, words, wrap};
 use crate::markdown::{escaped, row as cells};
 use brimful_core::comparison::{
-    ComparedFigure, ComparedSide, LimitOutcome, LimitResult, ServerComparison, Variability,
+    ComparedSide, LimitOutcome, LimitResult, MetricComparison, ServerComparison, Variability,
 };
 use brimful_core::quantity::pluralize;
 use brimful_core::text::one_line;
@@ -54,7 +54,7 @@ pub fn markdown(compared: &ServerComparison) -> String {
 }
 
 /// The table of compared metrics as text, one row per metric.
-pub(crate) fn figures_table(figures: &[ComparedFigure]) -> String {
+pub(crate) fn figures_table(figures: &[MetricComparison]) -> String {
     let columns: Vec<Column<'_>> = TITLES
         .iter()
         .enumerate()
@@ -70,8 +70,8 @@ pub(crate) fn markdown_titles() -> String {
 }
 
 /// The rows of the table of compared metrics in Markdown. A metric that differs significantly is bold.
-pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
-    let shown = |figure: &ComparedFigure| {
+pub(crate) fn markdown_rows(figures: &[MetricComparison]) -> String {
+    let shown = |figure: &MetricComparison| {
         let row = row(figure).map(|cell| escaped(&cell));
         cells(&if figure.differs { row.map(|cell| format!("**{cell}**")) } else { row })
     };
@@ -79,8 +79,8 @@ pub(crate) fn markdown_rows(figures: &[ComparedFigure]) -> String {
 }
 
 /// The cells of a compared metric, in the order of [`TITLES`].
-fn row(compared: &ComparedFigure) -> [String; 7] {
-    let ComparedFigure { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
+fn row(compared: &MetricComparison) -> [String; 7] {
+    let MetricComparison { name, unit, a, b, difference, interval95, p, differs, detectable, .. } = compared;
     let value = |value: Option<f64>| in_unit(*unit, value);
     let p = match p {
         None => "-".to_owned(),

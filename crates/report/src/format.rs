@@ -1,6 +1,6 @@
 //! Formats numbers, tables and wrapped text for terminals. An unknown value is shown as `-`.
 
-use brimful_core::comparison::FigureUnit;
+use brimful_core::comparison::MetricUnit;
 use brimful_core::record::Machine;
 use brimful_core::text::one_line;
 use brimful_core::{quantity, text};
@@ -57,11 +57,11 @@ pub(crate) fn percent(value: Option<f64>) -> String {
 }
 
 /// Formats the value of a metric in this unit; `-` if it is unknown.
-pub(crate) fn in_unit(unit: FigureUnit, value: Option<f64>) -> String {
+pub(crate) fn in_unit(unit: MetricUnit, value: Option<f64>) -> String {
     match unit {
-        FigureUnit::PerSecond => rate(value),
-        FigureUnit::Seconds => seconds(value),
-        FigureUnit::Share => percent(value),
+        MetricUnit::PerSecond => rate(value),
+        MetricUnit::Seconds => seconds(value),
+        MetricUnit::Share => percent(value),
     }
 }
 

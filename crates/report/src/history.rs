@@ -3,7 +3,7 @@
 
 use crate::format::{error, figure, in_unit, interval, key, narrow, percent, shorten, words, wrap};
 use crate::markdown::{escaped, row as cells};
-use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun};
+use brimful_core::history::{Direction, History, MetricChange, MetricHistory, PastRun};
 use brimful_core::quantity::{count, pluralize};
 use brimful_core::text::one_line;
 
@@ -48,7 +48,7 @@ fn changes(history: &History) -> String {
         words("", 1),
         words(label.as_deref().unwrap_or("run"), 2),
     ];
-    let row = |change: &FigureChange| {
+    let row = |change: &MetricChange| {
         let mut cells = change_cells(change).map(|cell| one_line(&cell).into_owned()).to_vec();
         cells.push(format!("{} → {}", name(&change.before, label.as_deref()), name(&change.after, label.as_deref())));
         cells
@@ -69,7 +69,7 @@ fn changes(history: &History) -> String {
 }
 
 /// The cells of a change: date, metric, size, confidence interval, direction, and whether the change is new.
-fn change_cells(change: &FigureChange) -> [String; 6] {
+fn change_cells(change: &MetricChange) -> [String; 6] {
     let direction = match change.direction {
         Direction::Better => "better",
         Direction::Worse => "WORSE",
@@ -124,7 +124,7 @@ fn noise(history: &History) -> String {
 }
 
 /// The cells of a metric: name, number of runs, mean since the last change, noise, and number of changes.
-fn figure_cells(history: &History, figure: &FigureHistory) -> [String; 5] {
+fn figure_cells(history: &History, figure: &MetricHistory) -> [String; 5] {
     let changes = history.changes.iter().filter(|change| change.figure == figure.name).count() as u64;
     [
         one_line(&figure.name).into_owned(),

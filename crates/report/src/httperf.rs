@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::load::fixture::record;
     use brimful_core::account::PackedAccount;
-    use brimful_core::record::{SessionFigures, SessionSummary};
+    use brimful_core::record::{SessionResults, SessionSummary};
 
     /// The values of Figure 1 of the httperf paper that are not in a Record.
     fn extra() -> HttperfMetrics {
@@ -243,7 +243,7 @@ Errors: fd-unavail 0 addrunavail 0 ftab-full 0 other 0
         let mut record = record();
         let (connections, lifetime_s) = (mean(6.45), mean(123.9));
         record.sessions =
-            Some(SessionFigures { started: 450, completed: 240, connections, lifetime_s, ..SessionFigures::default() });
+            Some(SessionResults { started: 450, completed: 240, connections, lifetime_s, ..SessionResults::default() });
         let rate = ReplyRate { samples: 9, min: Some(0.0), mean: Some(0.59), max: Some(2.4), ..ReplyRate::default() };
         let sessions = HttperfSessionMetrics { rate, fail_time_s: Some(58.5), lengths: vec![4, 7, 240] };
         let text = text(&record, &HttperfMetrics { sessions: Some(sessions), ..extra() });

@@ -18,7 +18,7 @@ use crate::difference::{Difference, FALSE_ALARM_PROBABILITY, Scale, difference, 
 use crate::error::StatsError;
 use crate::estimate::Estimate;
 use brimful_core::comparison::{
-    ComparedDocument, ComparedFigure, ComparedSide, FigureUnit, SCHEMA, ServerComparison, Variability,
+    ComparedDocument, ComparedSide, MetricComparison, MetricUnit, SCHEMA, ServerComparison, Variability,
 };
 use brimful_core::moments;
 use brimful_core::record::Record;
@@ -49,7 +49,7 @@ pub(crate) struct MetricKind {
     /// The metric's name in reports and in `--max-regression`, such as `p99`.
     pub(crate) name: String,
     /// Unit of the metric's values.
-    pub(crate) unit: FigureUnit,
+    pub(crate) unit: MetricUnit,
     /// Whether a decrease of the metric is an improvement.
     pub(crate) lower_is_better: bool,
 }
@@ -167,7 +167,7 @@ pub(crate) struct MetricOfSide {
 impl MetricKind {
     /// Whether differences of the metric are relative or absolute.
     pub(crate) fn scale(&self) -> Scale {
-        if self.unit == FigureUnit::Share { Scale::Absolute } else { Scale::Relative }
+        if self.unit == MetricUnit::Share { Scale::Absolute } else { Scale::Relative }
     }
 }
 
@@ -253,7 +253,7 @@ impl MetricOfSide {
     }
 }
 
-fn compared_figures(pairs: &[Pair]) -> Vec<ComparedFigure> {
+fn compared_figures(pairs: &[Pair]) -> Vec<MetricComparison> {
     let figure = |pair: &Pair| {
         let (a, b) = (pair.a.mean(), pair.b.mean());
         let size = |(a, b): (f64, f64)| match pair.kind.scale() {
@@ -281,12 +281,12 @@ pub(crate) struct MetricDifference {
 }
 
 /// Determines which metrics differ significantly. The p-values are adjusted for the number of metrics.
-pub(crate) fn judged_together(figures: Vec<MetricDifference>) -> Vec<ComparedFigure> {
+pub(crate) fn judged_together(figures: Vec<MetricDifference>) -> Vec<MetricComparison> {
     let p_values: Vec<f64> = figures.iter().filter_map(|figure| Some(figure.difference?.p)).collect();
     let mut adjusted = holm(&p_values).into_iter();
     let judged = |MetricDifference { kind, a, b, without_interval, difference }: MetricDifference| {
         let p = difference.and_then(|_| adjusted.next());
-        ComparedFigure {
+        MetricComparison {
             name: kind.name,
             unit: kind.unit,
             a,
@@ -303,7 +303,7 @@ pub(crate) fn judged_together(figures: Vec<MetricDifference>) -> Vec<ComparedFig
 }
 
 /// The largest difference within the 95 % intervals of the metrics whose difference is not significant.
-pub(crate) fn bound_of_others(figures: &[ComparedFigure]) -> Option<f64> {
+pub(crate) fn bound_of_others(figures: &[MetricComparison]) -> Option<f64> {
     let others = figures.iter().filter(|figure| !figure.differs);
     others.filter_map(|figure| figure.interval95).flatten().map(f64::abs).reduce(f64::max)
 }

@@ -14,7 +14,7 @@ use crate::compare::{Measured, MetricKind, MetricOfSide, Pair, Run, metric_kinds
 use crate::difference::Scale;
 use crate::error::StatsError;
 use brimful_core::comparison::Variability;
-use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun, SCHEMA, Segment};
+use brimful_core::history::{Direction, History, MetricChange, MetricHistory, PastRun, SCHEMA, Segment};
 use brimful_core::moments;
 use std::cmp::Reverse;
 use std::panic::resume_unwind;
@@ -34,7 +34,7 @@ pub fn history(runs: Vec<(String, Run)>, new_runs: usize) -> Result<History, Sta
     let kinds = metric_kinds(&measured.iter().collect::<Vec<_>>());
     let divided = divide_all(kinds.into_iter().map(|kind| Series::new(kind, &measured)).collect());
     let first_new = runs.len().saturating_sub(new_runs);
-    let mut changes: Vec<FigureChange> = divided.iter().flat_map(|divided| divided.changes(&runs, first_new)).collect();
+    let mut changes: Vec<MetricChange> = divided.iter().flat_map(|divided| divided.changes(&runs, first_new)).collect();
     changes.sort_by_key(|change| Reverse(change.index));
     let mut history = History {
         schema: SCHEMA.to_owned(),
@@ -98,12 +98,12 @@ struct DividedSeries {
 }
 
 impl DividedSeries {
-    fn describe(&self, runs: usize) -> FigureHistory {
+    fn describe(&self, runs: usize) -> MetricHistory {
         let mut values = vec![None; runs];
         let all = self.parts.iter().flat_map(|part| &part.runs);
         self.indices.iter().zip(all).for_each(|(&index, measured)| values[index] = Some(measured.value));
         let count = self.indices.len();
-        FigureHistory {
+        MetricHistory {
             name: self.kind.name.clone(),
             unit: self.kind.unit,
             lower_is_better: self.kind.lower_is_better,
@@ -146,7 +146,7 @@ impl DividedSeries {
 
     /// The changes of this metric, in the order of the runs. A change is new if the first run after it has the index
     /// `first_new` or a higher one.
-    fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<FigureChange> {
+    fn changes(&self, runs: &[(String, Run)], first_new: usize) -> Vec<MetricChange> {
         let mut place = 0;
         let change = |parts: &[MetricOfSide]| {
             place += parts[0].runs.len();
@@ -155,7 +155,7 @@ impl DividedSeries {
             let (from, to) = (pair.a.mean().unwrap_or_default(), pair.b.mean().unwrap_or_default());
             let difference = pair.difference();
             let interval95 = difference.map(|difference| difference.interval95);
-            FigureChange {
+            MetricChange {
                 figure: self.kind.name.clone(),
                 index: after as u64,
                 before: past_run(&runs[before]),

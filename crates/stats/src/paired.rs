@@ -12,7 +12,7 @@ use crate::compare::record_figures::{cpu_per_call, figures};
 use crate::compare::{Measured, MetricDifference, MetricKind, judged_together, metric_kinds};
 use crate::difference::{Scale, difference};
 use crate::estimate::Estimate;
-use brimful_core::comparison::{ComparedFigure, FigureUnit, Variability};
+use brimful_core::comparison::{MetricComparison, MetricUnit, Variability};
 use brimful_core::moments;
 use brimful_core::record::Record;
 
@@ -51,7 +51,7 @@ impl SliceMetrics {
 
     /// A slice with a single metric: a time in seconds, for which lower is better.
     pub fn from_value(name: &str, value: f64) -> SliceMetrics {
-        let kind = MetricKind { name: name.to_owned(), unit: FigureUnit::Seconds, lower_is_better: true };
+        let kind = MetricKind { name: name.to_owned(), unit: MetricUnit::Seconds, lower_is_better: true };
         SliceMetrics(vec![Measured { kind, value, within: None, resolution: 0.0 }])
     }
 
@@ -73,20 +73,20 @@ impl SliceMetrics {
 
 /// The differences of all metrics over these rounds. The metric `main` was chosen before the measurement, so its
 /// p-value is not adjusted. The p-values of the other metrics are adjusted for the number of these metrics.
-pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<ComparedFigure> {
+pub fn paired_differences(rounds: &[PairedRound], main: &str) -> Vec<MetricComparison> {
     let all: Vec<&Vec<Measured>> =
         rounds.iter().flat_map(|round| round.a.iter().chain(&round.b)).map(|slice| &slice.0).collect();
     let kinds = metric_kinds(&all);
     let (main, others): (Vec<_>, Vec<_>) =
         kinds.iter().map(|kind| differing(rounds, kind)).partition(|figure| figure.kind.name == main);
     let mut judged = [judged_together(main), judged_together(others)].concat();
-    let place = |figure: &ComparedFigure| kinds.iter().position(|kind| kind.name == figure.name);
+    let place = |figure: &MetricComparison| kinds.iter().position(|kind| kind.name == figure.name);
     judged.sort_by_key(place);
     judged
 }
 
 /// Half the width of the 95 % confidence interval of a metric's difference; `None` if it has no interval.
-pub fn half_width(figure: &ComparedFigure) -> Option<f64> {
+pub fn half_width(figure: &MetricComparison) -> Option<f64> {
     figure.interval95.map(|[low, high]| (high - low) / 2.0)
 }
 
@@ -100,7 +100,7 @@ pub fn round_differences(rounds: &[PairedRound], name: &str) -> Vec<f64> {
 }
 
 /// Writes a clause about the difference of a metric, like "B uses 18 % less CPU time per request (17 … 19 %)".
-pub fn difference_clause(figure: &ComparedFigure) -> String {
+pub fn difference_clause(figure: &MetricComparison) -> String {
     clause(figure, "B", "B's")
 }
 

@@ -9,7 +9,7 @@ use crate::distribution::Distribution;
 use crate::error::StatsError;
 use crate::histogram::MAX_COUNT;
 use brimful_core::account::PackedSessions;
-use brimful_core::record::{SessionFigures, SessionSummary, Summary};
+use brimful_core::record::{SessionResults, SessionSummary, Summary};
 use brimful_core::{Nanos, SessionEnded};
 
 /// Counts, sizes and lifetimes of the sessions of one shard, or of several shards after a merge.
@@ -58,10 +58,10 @@ impl SessionTally {
     }
 
     /// The session statistics of a Record. `window` is the time in which load was offered.
-    pub(crate) fn figures(&self, window: Nanos) -> SessionFigures {
+    pub(crate) fn figures(&self, window: Nanos) -> SessionResults {
         let SessionTally { in_progress, completed, failed } = self;
         let started = completed.sessions + failed.sessions + in_progress;
-        SessionFigures {
+        SessionResults {
             started,
             completed: completed.sessions,
             failed: failed.sessions,
@@ -173,7 +173,7 @@ mod tests {
         let mut old = session(2_000, 900);
         old.outcome.began_before_run = true;
         let figures = of(&[session(3, 10), session(9, 40), failed, old], 4).figures(Nanos::from_secs(20));
-        let SessionFigures { started, completed, failed, in_progress, .. } = figures;
+        let SessionResults { started, completed, failed, in_progress, .. } = figures;
         assert_eq!((started, completed, failed, in_progress, figures.rate), (8, 3, 1, 4, 0.4));
         let close = |figure: Option<SessionSummary>, expected: [f64; 3]| {
             let SessionSummary { mean, p50, max, .. } = figure.unwrap();
@@ -189,7 +189,7 @@ mod tests {
         close(figures.failed_lifetime_s, [900.0; 3]);
         close(figures.failed_connections, [7.0; 3]);
         let nothing = of(&[], 0).figures(Nanos::ZERO);
-        assert_eq!(nothing, SessionFigures::default());
+        assert_eq!(nothing, SessionResults::default());
     }
 
     #[test]

@@ -159,8 +159,9 @@ fn saturated_by(closed: &Level, full: Option<&str>) -> Option<String> {
 
 /// The reason with the largest error of a predicted load level that refutes the model; `None` if no level refutes it.
 fn refuting_level(levels: &[Level]) -> Option<Reason> {
-    let tested =
-        levels.iter().filter(|level| level.role == LevelPurpose::HeldOut && level.verdict.valid && level.clients.is_none());
+    let tested = levels
+        .iter()
+        .filter(|level| level.role == LevelPurpose::HeldOut && level.verdict.valid && level.clients.is_none());
     let misses = tested.flat_map(|level| {
         predicted_metrics(level).into_iter().filter_map(move |figure| {
             let miss = Miss::from_comparison(figure.comparison, figure.tolerance, 0.0)?;

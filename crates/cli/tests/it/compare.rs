@@ -3,7 +3,7 @@
 use crate::documents;
 use crate::plan::{Files, check_golden, check_golden_file};
 use crate::program::{Done, Running, brimful, run, start_target, words};
-use brimful_core::comparison::{ComparedFigure, LimitOutcome, ServerComparison, Variability};
+use brimful_core::comparison::{LimitOutcome, MetricComparison, ServerComparison, Variability};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -63,7 +63,7 @@ fn compared_in(files: &Files, args: &[&str]) -> ServerComparison {
     documents::document(&compare_in(files, &[args, &["--json"]].concat()).exits(&[0, 1]).stdout)
 }
 
-fn figure<'a>(compared: &'a ServerComparison, name: &str) -> &'a ComparedFigure {
+fn figure<'a>(compared: &'a ServerComparison, name: &str) -> &'a MetricComparison {
     compared.figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}: {compared:#?}"))
 }
 

@@ -5,7 +5,7 @@ use crate::documents;
 use crate::examples::shell;
 use crate::plan::{Files, check_golden, check_golden_file};
 use crate::program::{Done, Running, brimful, lock_machine_shared, run, start_target, words};
-use brimful_core::history::{Direction, FigureChange, FigureHistory, History};
+use brimful_core::history::{Direction, History, MetricChange, MetricHistory};
 use brimful_core::record::Record;
 use serde_json::{Value, json};
 use std::fs;
@@ -75,11 +75,11 @@ fn history_of(records: &[Value]) -> History {
     document_in(&files, &["history.jsonl"])
 }
 
-fn changes<'a>(history: &'a History, figure: &str) -> Vec<&'a FigureChange> {
+fn changes<'a>(history: &'a History, figure: &str) -> Vec<&'a MetricChange> {
     history.changes.iter().filter(|change| change.figure == figure).collect()
 }
 
-fn figure<'a>(history: &'a History, name: &str) -> &'a FigureHistory {
+fn figure<'a>(history: &'a History, name: &str) -> &'a MetricHistory {
     history.figures.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}: {history:#?}"))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::documents;
 use crate::program::run;
-use brimful_core::record::{Record, SessionFigures};
+use brimful_core::record::{Record, SessionResults};
 use brimful_core::workload::{BetweenBursts, Load};
 use brimful_testkit::{Nginx, NginxOptions, RawServer, Request};
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,11 +47,11 @@ fn drive(dir: &Path, between_bursts: &str, threads: &str) -> (Record, Visits) {
     (documents::record(&done.stdout), visits)
 }
 
-fn check(between_bursts: &str, threads: &str) -> (SessionFigures, Visits) {
+fn check(between_bursts: &str, threads: &str) -> (SessionResults, Visits) {
     let dir = tempfile::tempdir().unwrap();
     let (record, visits) = drive(dir.path(), between_bursts, threads);
     let figures = record.sessions.unwrap();
-    let SessionFigures { started, completed, failed, in_progress, rate, .. } = figures;
+    let SessionResults { started, completed, failed, in_progress, rate, .. } = figures;
     assert_eq!((started, failed, rate), (80, 0, 40.0), "{figures:?}");
     assert_eq!((completed + in_progress, visits.len()), (80, 80), "each session has its own address");
     assert_eq!(visits.values().map(Vec::len).sum::<usize>() as u64, record.counts.completed);

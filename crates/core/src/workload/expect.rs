@@ -23,8 +23,8 @@ pub struct Expect {
 
 /// A set of status codes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Written", into = "Written")]
-#[schemars(with = "Written")]
+#[serde(try_from = "SerializedStatuses", into = "SerializedStatuses")]
+#[schemars(with = "SerializedStatuses")]
 pub struct Statuses(Vec<Status>);
 
 /// One status code, or all codes of a class.
@@ -44,19 +44,19 @@ pub struct Sha256(pub [u8; 32]);
 /// The serialised form of [`Statuses`]: a code, a class or a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Statuses")]
-enum Written {
+enum SerializedStatuses {
     /// A status code, like 200.
     Code(u16),
     /// A class of status codes, like "2xx".
     Text(String),
     /// A list of codes and classes, like [200, "3xx"].
-    Several(Vec<WrittenOne>),
+    Several(Vec<SerializedStatus>),
 }
 
 /// The serialised form of one [`Status`]: a code or a class.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Status")]
-enum WrittenOne {
+enum SerializedStatus {
     /// A status code, like 200.
     Code(u16),
     /// A class of status codes, like "2xx".
@@ -145,18 +145,18 @@ impl fmt::Display for Statuses {
     }
 }
 
-impl TryFrom<Written> for Statuses {
+impl TryFrom<SerializedStatuses> for Statuses {
     type Error = String;
 
-    fn try_from(written: Written) -> Result<Statuses, String> {
-        let one = |written: WrittenOne| match written {
-            WrittenOne::Code(code) => Status::from_code(code),
-            WrittenOne::Text(text) => text.parse(),
+    fn try_from(written: SerializedStatuses) -> Result<Statuses, String> {
+        let one = |written: SerializedStatus| match written {
+            SerializedStatus::Code(code) => Status::from_code(code),
+            SerializedStatus::Text(text) => text.parse(),
         };
         let statuses = match written {
-            Written::Code(code) => vec![Status::from_code(code)?],
-            Written::Text(text) => return text.parse(),
-            Written::Several(several) => several.into_iter().map(one).collect::<Result<_, _>>()?,
+            SerializedStatuses::Code(code) => vec![Status::from_code(code)?],
+            SerializedStatuses::Text(text) => return text.parse(),
+            SerializedStatuses::Several(several) => several.into_iter().map(one).collect::<Result<_, _>>()?,
         };
         if statuses.is_empty() {
             return Err("no status is as expected then: write 200 or \"2xx\", or leave status out".to_owned());
@@ -165,16 +165,16 @@ impl TryFrom<Written> for Statuses {
     }
 }
 
-impl From<Statuses> for Written {
-    fn from(statuses: Statuses) -> Written {
+impl From<Statuses> for SerializedStatuses {
+    fn from(statuses: Statuses) -> SerializedStatuses {
         let one = |status: &Status| match status {
-            Status::Code(code) => WrittenOne::Code(*code),
-            class => WrittenOne::Text(class.to_string()),
+            Status::Code(code) => SerializedStatus::Code(*code),
+            class => SerializedStatus::Text(class.to_string()),
         };
         match statuses.0.as_slice() {
-            [Status::Code(code)] => Written::Code(*code),
-            [class] => Written::Text(class.to_string()),
-            several => Written::Several(several.iter().map(one).collect()),
+            [Status::Code(code)] => SerializedStatuses::Code(*code),
+            [class] => SerializedStatuses::Text(class.to_string()),
+            several => SerializedStatuses::Several(several.iter().map(one).collect()),
         }
     }
 }

@@ -16,15 +16,15 @@ mod written;
 
 use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
-use written::Written;
+use written::SerializedSpread;
 
 /// Upper bound of means, coefficients of variation and values. It prevents draws from overflowing to infinity.
 const MAX_VALUE: f64 = 1e15;
 
 /// A probability distribution of non-negative numbers, in the unit of the field that contains it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(try_from = "Written", into = "Written")]
-#[schemars(with = "Written")]
+#[serde(try_from = "SerializedSpread", into = "SerializedSpread")]
+#[schemars(with = "SerializedSpread")]
 pub enum Spread {
     /// Constant distribution: every draw has this value.
     Constant(f64),

@@ -5,7 +5,7 @@ use super::layout::{labelled, ratio, row, table, time};
 use super::percentile::{P50, P90, P99, Percentile};
 use brimful_core::counts::Counts;
 use brimful_core::quantity::{count, number, percent, rate, seconds};
-use brimful_core::record::{Record, SessionFigures, SessionSummary, Summary};
+use brimful_core::record::{Record, SessionResults, SessionSummary, Summary};
 use brimful_core::tls::NegotiatedTls;
 
 /// The lines about connection attempts, lifetimes of connections, TLS handshakes and negotiated TLS parameters.
@@ -64,7 +64,7 @@ fn secured_by(spoken: &NegotiatedTls) -> String {
 
 /// The numbers of sessions by outcome, and the mean numbers of their calls and connections. A full report also has the
 /// distributions of these numbers.
-pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String> {
+pub(super) fn sessions(sessions: &SessionResults, detail: Detail) -> Vec<String> {
     let outcomes = format!(
         "{} started ({}): {} completed, {} failed, {} still under way at the end",
         count(sessions.started),
@@ -109,7 +109,7 @@ pub(super) fn sessions(sessions: &SessionFigures, detail: Detail) -> Vec<String>
 
 /// Distributions of the sizes of sessions. Those of failed sessions are separate, because failed sessions are usually
 /// shorter.
-fn distributions(sessions: &SessionFigures) -> Option<String> {
+fn distributions(sessions: &SessionResults) -> Option<String> {
     let by_outcome = [
         ("completed", sessions.completed, [sessions.calls, sessions.bursts, sessions.lifetime_s, sessions.connections]),
         (
@@ -179,7 +179,7 @@ TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
             let (p50, p90, p99, max) = (mean / 2.0, mean * 2.0, mean * 4.0, mean * 10.0);
             Some(SessionSummary { mean, p50, p90, p99, max })
         };
-        let figures = SessionFigures {
+        let figures = SessionResults {
             started: 1_200,
             completed: 900,
             failed: 3,
@@ -189,7 +189,7 @@ TLS              TLS 1.3, TLS_AES_256_GCM_SHA384, X25519
             bursts: summary(4.2),
             lifetime_s: summary(64.0),
             connections: summary(2.5),
-            ..SessionFigures::default()
+            ..SessionResults::default()
         };
         let mut record = record();
         record.sessions = Some(figures);
@@ -211,9 +211,9 @@ Total ";
         let main = text(&record, Detail::Main);
         assert!(main.contains("\nSession size ") && !main.contains("Of a session"), "{main}");
         let (started, in_progress) = (figures.started, figures.in_progress);
-        record.sessions = Some(SessionFigures { started, in_progress, ..SessionFigures::default() });
+        record.sessions = Some(SessionResults { started, in_progress, ..SessionResults::default() });
         assert!(text(&record, Detail::Full).contains("the end\n\nTotal "), "{}", text(&record, Detail::Full));
-        record.sessions = Some(SessionFigures {
+        record.sessions = Some(SessionResults {
             failed_calls: summary(4.0),
             failed_lifetime_s: summary(1.5),
             failed_connections: summary(2.0),

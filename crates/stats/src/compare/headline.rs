@@ -1,6 +1,6 @@
 //! The headline of a comparison: one sentence that states how B differs from A.
 
-use brimful_core::comparison::{ComparedFigure, FigureUnit};
+use brimful_core::comparison::{MetricComparison, MetricUnit};
 use brimful_core::quantity::{percent, whole_percent};
 
 /// Maximum number of differences that the sentence names.
@@ -15,7 +15,7 @@ const MAX_STATED_BOUND: f64 = 0.5;
 
 /// Writes the headline about the differences of these metrics. `bound` is an upper bound of the differences that are
 /// not significant.
-pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String {
+pub(crate) fn headline(figures: &[MetricComparison], bound: Option<f64>) -> String {
     let (mut differing, others): (Vec<_>, Vec<_>) = figures.iter().partition(|figure| figure.differs);
     let place = |name: &str| MAIN_FIGURES.iter().position(|main| *main == name).unwrap_or(MAIN_FIGURES.len());
     differing.sort_by_key(|figure| place(&figure.name));
@@ -43,7 +43,7 @@ pub(crate) fn headline(figures: &[ComparedFigure], bound: Option<f64>) -> String
         (false, Some(bound)) => format!("{}; other figures could differ by more than {bound}.", join(&clauses)),
         (false, None) => format!("{}.", join(&clauses)),
     };
-    let is_unknown = |figure: &&&ComparedFigure| figure.interval95.is_none() && figure.difference.is_some();
+    let is_unknown = |figure: &&&MetricComparison| figure.interval95.is_none() && figure.difference.is_some();
     let unknown: Vec<&str> = others.iter().filter(is_unknown).map(|figure| figure.name.as_str()).collect();
     if !unknown.is_empty() {
         text += &format!(" How much {} vary is not known.", unknown.join(", "));
@@ -68,7 +68,7 @@ fn rounded_up(bound: f64) -> f64 {
 
 /// Writes a clause about the difference of one metric. `subject` and `owner` are the words for side B, such as `B` and
 /// `B's`.
-pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> String {
+pub(crate) fn clause(figure: &MetricComparison, subject: &str, owner: &str) -> String {
     let difference = figure.difference.unwrap_or_default();
     let is_more = difference > 0.0;
     let sign = if is_more { 1.0 } else { -1.0 };
@@ -91,10 +91,10 @@ pub(crate) fn clause(figure: &ComparedFigure, subject: &str, owner: &str) -> Str
         ("cpu", _) => format!("{subject} uses {size} {less} CPU time per request"),
         ("errors", _) => format!("{owner} share of failed calls is {size} {higher}, in percentage points"),
         ("mean", _) => format!("{owner} mean response time is {size} {longer}"),
-        (_, FigureUnit::PerSecond) => format!("{owner} {name} is {size} {higher}"),
-        (_, FigureUnit::Share) => format!("{owner} {name} is {size} {higher}, in percentage points"),
-        (_, FigureUnit::Seconds) if name.contains(' ') => format!("{owner} demand of {name} is {size} {higher}"),
-        (_, FigureUnit::Seconds) => format!("{owner} {name} is {size} {longer}"),
+        (_, MetricUnit::PerSecond) => format!("{owner} {name} is {size} {higher}"),
+        (_, MetricUnit::Share) => format!("{owner} {name} is {size} {higher}, in percentage points"),
+        (_, MetricUnit::Seconds) if name.contains(' ') => format!("{owner} demand of {name} is {size} {higher}"),
+        (_, MetricUnit::Seconds) => format!("{owner} {name} is {size} {longer}"),
     };
     clause + &interval
 }

@@ -1,7 +1,7 @@
 //! `--max-regression`: the largest change for the worse that the user accepts, like `p99:5%`.
 
 use crate::error::StatsError;
-use brimful_core::comparison::{ComparedFigure, LimitOutcome, LimitResult};
+use brimful_core::comparison::{LimitOutcome, LimitResult, MetricComparison};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ impl RegressionLimit {
     ///
     /// # Errors
     /// [`StatsError::NotComparable`] if the comparison does not have the metric of this limit.
-    pub fn judge(&self, figures: &[ComparedFigure]) -> Result<LimitResult, StatsError> {
+    pub fn judge(&self, figures: &[MetricComparison]) -> Result<LimitResult, StatsError> {
         let names = || figures.iter().map(|figure| figure.name.as_str()).collect::<Vec<_>>().join(", ");
         let no_such = || {
             StatsError::NotComparable(format!(
@@ -74,7 +74,7 @@ mod tests {
 
     fn outcome(limit: &str, lower_is_better: bool, interval95: Option<[f64; 2]>) -> LimitOutcome {
         let figure =
-            ComparedFigure { name: "p99".to_owned(), lower_is_better, interval95, ..ComparedFigure::default() };
+            MetricComparison { name: "p99".to_owned(), lower_is_better, interval95, ..MetricComparison::default() };
         limit.parse::<RegressionLimit>().unwrap().judge(&[figure]).unwrap().outcome
     }
 
@@ -96,7 +96,8 @@ mod tests {
         for wrong in ["", "p99", "p99:5", ":5%", "p99:-5%", "p99:inf%", "p99:%", "p99:1.2.3%"] {
             assert!(wrong.parse::<RegressionLimit>().is_err(), "{wrong}");
         }
-        let error = limit.judge(&[ComparedFigure { name: "p99".to_owned(), ..ComparedFigure::default() }]).unwrap_err();
+        let error =
+            limit.judge(&[MetricComparison { name: "p99".to_owned(), ..MetricComparison::default() }]).unwrap_err();
         assert!(error.to_string().ends_with("these are: p99"), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use super::{Measured, MetricKind};
 use crate::account::Account;
 use crate::batch::BatchMeans;
 use crate::estimate::Estimate;
-use brimful_core::comparison::{FigureUnit, Variability};
+use brimful_core::comparison::{MetricUnit, Variability};
 use brimful_core::percentile::{P50, P90, P99, P999, Percentile};
 use brimful_core::record::{Interval, Record};
 use brimful_core::server::{Server, ServerInterval};
@@ -54,7 +54,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn kind(name: &str, unit: FigureUnit, lower_is_better: bool) -> MetricKind {
+fn kind(name: &str, unit: MetricUnit, lower_is_better: bool) -> MetricKind {
     MetricKind { name: name.to_owned(), unit, lower_is_better }
 }
 
@@ -67,7 +67,7 @@ fn throughput(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let value = record.rates.completed;
     let completed = value * record.window_s;
     let within = parts.batches().and_then(|batches| Estimate::from_parts(&batches.counts_by_time(record.window_s)));
-    let kind = kind("throughput", FigureUnit::PerSecond, false);
+    let kind = kind("throughput", MetricUnit::PerSecond, false);
     // The number of completed calls can differ by one, depending on when the window ends. So the standard error of the
     // rate is at least that of one call.
     (completed > 0.0).then(|| Measured { kind, value, within: around(value, within), resolution: value / completed })
@@ -76,7 +76,7 @@ fn throughput(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
 fn mean_response(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let value = record.response_time_us?.mean / 1e6;
     let within = parts.batches().and_then(|batches| Estimate::from_parts(&batches.sums_s()));
-    let kind = kind("mean", FigureUnit::Seconds, true);
+    let kind = kind("mean", MetricUnit::Seconds, true);
     Some(Measured { kind, value, within: around(value, within), resolution: 0.0 })
 }
 
@@ -84,7 +84,7 @@ fn response_percentile(record: &Record, parts: &Parts<'_>, percentile: Percentil
     let value = percentile.value(&record.response_time_us?)? / 1e6;
     let histograms = parts.account.as_ref().map(|account| account.series.response_times_s());
     let within = histograms.and_then(|histograms| Estimate::quantile_from_parts(&histograms, percentile.share()));
-    let kind = kind(percentile.name, FigureUnit::Seconds, true);
+    let kind = kind(percentile.name, MetricUnit::Seconds, true);
     Some(Measured { kind, value, within: around(value, within), resolution: QUANTILE_RESOLUTION * value })
 }
 
@@ -99,7 +99,7 @@ fn errors(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
     let resolution = (share * (1.0 - share) / calls).sqrt();
     let none = Estimate { value, standard_error: resolution, degrees_of_freedom: calls };
     let within = (!parts.intervals.is_empty()).then(|| around(value, within).unwrap_or(none));
-    Some(Measured { kind: kind("errors", FigureUnit::Share, true), value, within, resolution })
+    Some(Measured { kind: kind("errors", MetricUnit::Share, true), value, within, resolution })
 }
 
 /// The CPU time of the watched programs per completed call.
@@ -117,7 +117,7 @@ fn cpu(record: &Record, parts: &Parts<'_>) -> Option<Measured> {
 /// The server's CPU time per completed call. `cpu_s` is the CPU time in seconds over the whole run.
 pub(crate) fn cpu_per_call(record: &Record, cpu_s: f64, within: Option<Estimate>) -> Option<Measured> {
     let value = cpu_s / (record.rates.completed * record.window_s);
-    let kind = kind("cpu", FigureUnit::Seconds, true);
+    let kind = kind("cpu", MetricUnit::Seconds, true);
     (value > 0.0 && value.is_finite()).then(|| Measured { kind, value, within: around(value, within), resolution: 0.0 })
 }
 

@@ -1,8 +1,8 @@
 //! The headline of the history of a server's performance: sentences about the changes in the newest runs.
 
 use crate::compare::headline::{clause, join};
-use brimful_core::comparison::ComparedFigure;
-use brimful_core::history::{Direction, FigureChange, FigureHistory, History, PastRun};
+use brimful_core::comparison::MetricComparison;
+use brimful_core::history::{Direction, History, MetricChange, MetricHistory, PastRun};
 use brimful_core::quantity::{count, pluralize};
 
 /// Maximum number of changes that the headline names.
@@ -20,7 +20,7 @@ pub(super) fn headline(history: &History) -> String {
         let runs = pluralize(history.runs.len() as u64, "run");
         return format!("In {runs} no change can be found yet: that takes {}.", pluralize(needed, "more run"));
     }
-    let new = |direction| -> Vec<&FigureChange> {
+    let new = |direction| -> Vec<&MetricChange> {
         history.changes.iter().filter(|change| change.is_new && change.direction == direction).collect()
     };
     let (worse, better) = (new(Direction::Worse), new(Direction::Better));
@@ -39,7 +39,7 @@ pub(super) fn headline(history: &History) -> String {
 
 /// The smallest number of further runs after which a change of any metric can be detected; `None` if a metric already
 /// has enough runs.
-fn needed_by_all(figures: &[FigureHistory]) -> Option<u64> {
+fn needed_by_all(figures: &[MetricHistory]) -> Option<u64> {
     figures.iter().map(|figure| figure.runs_needed).collect::<Option<Vec<_>>>()?.into_iter().min()
 }
 
@@ -54,9 +54,9 @@ fn newest_runs(history: &History) -> String {
 
 /// Sentences about changes in one direction. Changes that began with the same run share a sentence. At most
 /// [`MAX_NAMED`] changes are named.
-fn since_when(history: &History, changes: &[&FigureChange]) -> String {
+fn since_when(history: &History, changes: &[&MetricChange]) -> String {
     let named = &changes[..changes.len().min(MAX_NAMED)];
-    let sentence = |group: &[&FigureChange]| {
+    let sentence = |group: &[&MetricChange]| {
         let clauses = group.iter().enumerate().map(|(place, change)| match place {
             0 => clause(&compared(history, change), "the server", "the server's"),
             _ => clause(&compared(history, change), "it", "its"),
@@ -82,13 +82,13 @@ fn since(run: &PastRun) -> String {
 }
 
 /// A change, as a comparison of the runs before it with the runs after it. It is the input of `compare`'s sentences.
-fn compared(history: &History, change: &FigureChange) -> ComparedFigure {
+fn compared(history: &History, change: &MetricChange) -> MetricComparison {
     let unit = history.figures.iter().find(|figure| figure.name == change.figure).map(|figure| figure.unit);
-    ComparedFigure {
+    MetricComparison {
         name: change.figure.clone(),
         unit: unit.unwrap_or_default(),
         difference: change.size,
         interval95: change.interval95,
-        ..ComparedFigure::default()
+        ..MetricComparison::default()
     }
 }

@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// The serialised form of a [`Spread`]: `3`, or `"lognormal:20,1.5"`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, rename = "Spread")]
-pub(super) enum Written {
+pub(super) enum SerializedSpread {
     /// A constant distribution, as a number.
     Number(f64),
     /// A distribution, as `exponential:MEAN`, `geometric:MEAN`, `lognormal:MEAN,CV`, `pareto:MEAN,TAIL` or
@@ -18,23 +18,23 @@ pub(super) enum Written {
     Text(String),
 }
 
-impl TryFrom<Written> for Spread {
+impl TryFrom<SerializedSpread> for Spread {
     type Error = SpreadError;
 
-    fn try_from(written: Written) -> Result<Spread, SpreadError> {
+    fn try_from(written: SerializedSpread) -> Result<Spread, SpreadError> {
         match written {
-            Written::Number(value) => {
+            SerializedSpread::Number(value) => {
                 let spread = Spread::Constant(value);
                 spread.validate().map(|()| spread)
             }
-            Written::Text(text) => text.parse(),
+            SerializedSpread::Text(text) => text.parse(),
         }
     }
 }
 
-impl From<Spread> for Written {
-    fn from(spread: Spread) -> Written {
-        Written::Text(spread.to_string())
+impl From<Spread> for SerializedSpread {
+    fn from(spread: Spread) -> SerializedSpread {
+        SerializedSpread::Text(spread.to_string())
     }
 }
 
