@@ -58,7 +58,7 @@ impl<T> Http2<T> {
                 let last = last & 0x7fff_ffff;
                 self.last_stream = Some(self.last_stream.map_or(last, |earlier| earlier.min(last)));
                 self.has_unprocessed = true;
-                let code = payload.get(4..).and_then(frame::number).unwrap_or_default();
+                let code = payload.get(4..).and_then(frame::leading_u32).unwrap_or_default();
                 let text = payload.get(8..).unwrap_or_default();
                 listener.goaway(code, &text[..text.len().min(MAX_DEBUG_TEXT)]);
             }

@@ -2,7 +2,7 @@
 
 use crate::compared_runs::{machine, make_invalid, named, record, survey};
 use brimful_core::Nanos;
-use brimful_core::comparison::{Compared, Variability};
+use brimful_core::comparison::{ServerComparison, Variability};
 use brimful_core::record::{Record, ShardOrigin};
 use brimful_core::tls::NegotiatedTls;
 use brimful_core::workload::{Load, Workload};
@@ -23,18 +23,18 @@ fn side(name: &str, records: Vec<Record>) -> Side {
     Side { name: name.to_owned(), runs }
 }
 
-fn compared(a: Vec<Record>, b: Vec<Record>) -> Result<Compared, StatsError> {
+fn compared(a: Vec<Record>, b: Vec<Record>) -> Result<ServerComparison, StatsError> {
     compare(side("a", a), side("b", b), &[])
 }
 
 /// Compares runs of one server after `change` was applied to each run of side B.
-fn compared_after(change: impl Fn(&mut Record)) -> Result<Compared, StatsError> {
+fn compared_after(change: impl Fn(&mut Record)) -> Result<ServerComparison, StatsError> {
     let mut changed = runs(10, 1_000.0, 500.0);
     changed.iter_mut().for_each(change);
     compared(runs(0, 1_000.0, 500.0), changed)
 }
 
-fn error(result: Result<Compared, StatsError>) -> String {
+fn error(result: Result<ServerComparison, StatsError>) -> String {
     result.unwrap_err().to_string()
 }
 
@@ -104,7 +104,7 @@ fn incomplete_runs_are_named_in_warnings() {
     assert_eq!(warning(&|record| record.interrupted = true), ["run-10.json was interrupted after 20.0 s"]);
     let stopped = warning(&|record| record.stopped_by = Some("errors>5%".to_owned()));
     assert_eq!(stopped, ["run-10.json was stopped by errors>5% after 20.0 s"]);
-    let lost = ShardOrigin { index: 1, of: 2, lost_at_s: Some(3.0), ..ShardOrigin::default() };
+    let lost = ShardOrigin { index: 1, total: 2, lost_at_s: Some(3.0), ..ShardOrigin::default() };
     assert_eq!(warning(&|record| record.shards = vec![lost.clone()]), ["run-10.json lacks 1 part of the load"]);
     let failing = warning(&|record| record.verdict.failing = Some(true));
     assert_eq!(failing, ["most calls of run-10.json failed: its times are those of the others"]);
