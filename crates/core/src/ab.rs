@@ -23,13 +23,13 @@ pub struct AbTest {
     pub headline: String,
     /// The program, the command and the machine that made the document, and the start time.
     pub run: AbRun,
-    /// The first server.
+    /// Server A.
     pub a: AbSide,
-    /// The second server.
+    /// Server B, which is compared with A.
     pub b: AbSide,
     /// The method of measurement and its parameters.
     pub design: AbDesign,
-    /// When and why the measurement ended.
+    /// When and why the A/B comparison ended.
     pub stopping: AbStopping,
     /// The compared metrics. `a` is the mean over the rounds, which are groups of successive slices (short
     /// measurements); `b` is `a` times the ratio B/A.
@@ -68,7 +68,7 @@ pub struct AbRun {
 pub struct AbSide {
     /// The URL or the command, as the user gave it.
     pub name: String,
-    /// The requested URL.
+    /// The URL that the load generator requests from this server.
     pub url: String,
     /// The server's software, as the server names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +133,7 @@ pub struct AbStopping {
     /// Half-width of the confidence interval of the difference at the end of the measurement; absent if there is no
     /// interval.
     pub half_width: Option<f64>,
-    /// The reason why the measurement ended.
+    /// The reason why the A/B comparison ended.
     pub reason: AbStopReason,
     /// Number of rounds with valid slices of both servers. A round is a group of successive slices, some of each
     /// server.
@@ -148,10 +148,10 @@ pub struct AbStopping {
 pub enum AbStopReason {
     /// The confidence interval reached its target width.
     Narrow,
-    /// The time limit was reached.
+    /// The time limit of the comparison was reached.
     #[default]
     OutOfTime,
-    /// The user interrupted the measurement.
+    /// The user interrupted the comparison.
     Interrupted,
     /// A slice (short measurement) failed, for example because a server exited. The verdict contains the error.
     Failed,

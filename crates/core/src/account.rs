@@ -135,7 +135,7 @@ pub struct PackedSessions {
 pub struct PackedClass {
     /// Name of the request class, or the address of the server.
     pub name: String,
-    /// Number of calls by outcome.
+    /// Number of calls of the class by outcome.
     pub counts: Counts,
     /// Time from when a call was due to the last byte of its response.
     pub response_time: Option<PackedTimes>,
@@ -175,13 +175,13 @@ pub struct PackedStatusTimes {
 pub struct PackedTimes {
     /// Histogram from 1 ns to an hour, with three significant digits, in base64.
     pub histogram: String,
-    /// Sum of the times.
+    /// Sum of all times of the distribution, in nanoseconds.
     pub sum: DecimalInteger,
     /// Sum of the squares of the times.
     pub sum_of_squares: DecimalInteger,
-    /// The shortest time.
+    /// The shortest time of the distribution, in nanoseconds.
     pub min: u64,
-    /// The longest time.
+    /// The longest time of the distribution, in nanoseconds.
     pub max: u64,
 }
 
@@ -205,7 +205,7 @@ pub struct PackedInterval {
 /// nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackedBatch {
-    /// Number of response times.
+    /// Number of response times in the batch.
     pub count: u64,
     /// Sum of the response times, in nanoseconds.
     pub sum: DecimalInteger,

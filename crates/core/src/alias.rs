@@ -57,7 +57,7 @@ impl AliasTable {
         if (within as u32) < entry.own || entry.own == u32::MAX { index } else { entry.other as usize }
     }
 
-    /// Number of items.
+    /// Number of items from which the table selects.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -28,7 +28,7 @@ pub struct ServerComparison {
     pub b: ComparedSide,
     /// Whether the confidence intervals are based on the variation between runs or within runs.
     pub variability: Variability,
-    /// The compared metrics.
+    /// The metrics that were compared, such as throughput and p99.
     pub figures: Vec<MetricComparison>,
     /// Upper bound of the differences of the metrics that do not differ significantly. Each of these metrics differs by
     /// less than this bound, in either direction, with a confidence of 97.5 %. The bound is a fraction; for shares,
@@ -59,7 +59,7 @@ pub struct ComparedSide {
 /// A Record or survey that belongs to one side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedDocument {
-    /// The file that contains the document.
+    /// The file that contains this Record or survey.
     pub file: String,
     /// Wall-clock time of the start of the run, RFC 3339.
     pub started_at: String,
@@ -89,7 +89,7 @@ pub enum Variability {
 pub struct MetricComparison {
     /// Name of the metric as in `--max-regression`, for example `p99`.
     pub name: String,
-    /// Unit of the values.
+    /// Unit of the metric's values.
     pub unit: MetricUnit,
     /// Value of A: the mean over its runs. Absent if one of the runs does not have this metric.
     pub a: Option<f64>,
@@ -115,16 +115,16 @@ pub struct MetricComparison {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "FigureUnit")]
 pub enum MetricUnit {
-    /// Events per second.
+    /// The metric is a rate, in events per second.
     #[default]
     PerSecond,
-    /// A time, in seconds.
+    /// The metric is a time, in seconds.
     Seconds,
-    /// A fraction between 0 and 1.
+    /// The metric is a fraction between 0 and 1.
     Share,
 }
 
-/// Whether B keeps one limit of `--max-regression`.
+/// Whether B keeps one limit of `--max-regression`, the permitted worsening of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitResult {
     /// The limit as the user wrote it, like `p99:5%`.

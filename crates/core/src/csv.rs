@@ -9,7 +9,7 @@
 pub struct Row {
     /// Number of the line on which the row begins, from 1.
     pub line: usize,
-    /// The fields, without surrounding white space.
+    /// The fields of the row, without surrounding white space.
     pub fields: Vec<String>,
 }
 

@@ -78,7 +78,7 @@ pub struct ResponseSize {
 pub struct CallSpec {
     /// The class in whose results the call is counted.
     pub class: ClassId,
-    /// The request to send.
+    /// Identifier of the request to send.
     pub request: RequestId,
     /// The session that the call belongs to, if any.
     pub session: Option<SessionId>,
@@ -99,7 +99,7 @@ pub enum NextCall {
     Due {
         /// Time at which the call is scheduled to begin.
         due: Nanos,
-        /// The call to make.
+        /// The class, request and session of the call.
         call: CallSpec,
     },
     /// The call was due earlier, but waited because its session had no free connection.
@@ -108,7 +108,7 @@ pub enum NextCall {
         due: Nanos,
         /// Time at which a connection became free for the call. The generator's lateness is measured from this time.
         ready: Nanos,
-        /// The call to make.
+        /// The class, request and session of the call.
         call: CallSpec,
     },
     /// No call is due before this instant, unless the outcome of a call in flight makes another call due sooner.
@@ -157,7 +157,7 @@ pub trait Workload {
 pub enum Event {
     /// The call became due according to the workload's schedule.
     Scheduled {
-        /// The call's class.
+        /// The class in whose results the call is counted.
         class: ClassId,
         /// Time at which the call is scheduled to begin.
         due: Nanos,
@@ -181,7 +181,7 @@ pub enum Event {
     },
     /// A connection attempt began for this call.
     ConnectStarted {
-        /// Time at which the attempt began.
+        /// Time at which the connection attempt began.
         at: Nanos,
     },
     /// The call's connection was established.
@@ -191,7 +191,7 @@ pub enum Event {
     },
     /// The TLS handshake of the call's connection was completed. The handshake began at the `Established` event.
     Secured {
-        /// Time at which the handshake ended.
+        /// Time at which the TLS handshake ended.
         at: Nanos,
         /// Whether the handshake resumed an earlier TLS session.
         resumed: bool,
@@ -213,7 +213,7 @@ pub enum Event {
     },
     /// The call is sent again, on another connection or stream. The following events belong to this retry.
     Retried {
-        /// Reason for the retry.
+        /// The reason for sending the call again.
         why: RetryReason,
     },
     /// The call has ended.
@@ -253,12 +253,12 @@ pub enum End {
     /// A complete response arrived. If the workload has expectations, the response meets them; otherwise, any status is
     /// accepted.
     Completed {
-        /// The HTTP status code.
+        /// The HTTP status code of the response.
         status: u16,
     },
     /// A complete response arrived, but its status, length or content violates the workload's expectations.
     Unexpected {
-        /// The HTTP status code.
+        /// The HTTP status code of the response.
         status: u16,
     },
     /// No connection was established within the connect timeout: the attempt was abandoned and its port freed (Banga &
@@ -289,7 +289,7 @@ pub enum End {
     TlsFailed {
         /// Whether at least one byte of the request had been sent.
         sent: bool,
-        /// Kind of the TLS failure.
+        /// The kind of the TLS failure.
         why: TlsFault,
     },
     /// The generator's host had no file descriptor, port or memory for the call, or could not read the request body.
@@ -319,11 +319,11 @@ pub enum UnfollowedReason {
 /// The resource of the generator's host that was exhausted when a call needed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExhaustedResource {
-    /// File descriptors (`EMFILE`, `ENFILE`).
+    /// The host had no free file descriptors (`EMFILE`, `ENFILE`).
     Descriptors,
-    /// Local ports (`EADDRNOTAVAIL`, `EADDRINUSE`).
+    /// The host had no free local ports (`EADDRNOTAVAIL`, `EADDRINUSE`).
     Ports,
-    /// Socket memory (`ENOBUFS`, `ENOMEM`).
+    /// The host had no free socket memory (`ENOBUFS`, `ENOMEM`).
     Memory,
     /// The rest of a request body: its file could not be read any more.
     Body,

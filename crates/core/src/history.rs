@@ -33,7 +33,7 @@ pub struct History {
     pub notes: Vec<String>,
 }
 
-/// One run of a history.
+/// One run in the history of a server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PastRun {
     /// The file that contains the run's document. For a file with one JSON document per line, the line number follows:
@@ -52,9 +52,9 @@ pub struct PastRun {
 pub struct MetricHistory {
     /// Name of the metric, like `p99`.
     pub name: String,
-    /// Unit of the values.
+    /// Unit of the metric's values.
     pub unit: MetricUnit,
-    /// Whether a lower value is better.
+    /// Whether a lower value of the metric is better.
     pub lower_is_better: bool,
     /// Value of each run, in the order of [`History::runs`]; null if the run does not have this metric.
     pub values: Vec<Option<f64>>,
@@ -86,13 +86,13 @@ pub struct Segment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "FigureChange")]
 pub struct MetricChange {
-    /// Name of the metric.
+    /// Name of the metric that changed.
     pub figure: String,
     /// Index in [`History::runs`] of the first run after the change.
     pub index: u64,
-    /// The last run before the change.
+    /// The last run before the metric changed.
     pub before: PastRun,
-    /// The first run after the change.
+    /// The first run after the metric changed.
     pub after: PastRun,
     /// Mean of the metric in the segment before the change.
     pub from: f64,

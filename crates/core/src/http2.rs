@@ -20,7 +20,7 @@ pub enum Http2Frame {
 /// Number of frames that a server sent with one error code.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Error {
-    /// The kind of the frames.
+    /// The kind of the frames that contained the error code.
     pub frame: Http2Frame,
     /// The error code; 4294967295 represents all codes that RFC 9113 does not name.
     pub code: u32,

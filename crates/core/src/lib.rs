@@ -15,19 +15,19 @@ pub mod comparison;
 pub mod counts;
 /// Lists of CPU numbers, like `0-3,7`.
 pub mod cpus;
-/// Comma-separated values.
+/// Parses and formats comma-separated values (CSV).
 pub mod csv;
 /// The traits and events between workload, engine and observer, the parts of a load generator.
 pub mod event;
 /// The `History` document: metrics of a series of runs, and their changes.
 pub mod history;
-/// HTTP/2 errors.
+/// Names of the HTTP/2 errors that a server sends.
 pub mod http2;
 /// The `Model` document: a queueing network.
 pub mod model;
-/// Means and variances.
+/// Means and variances of samples.
 pub mod moments;
-/// Range checks of numbers.
+/// Checks that numbers are within their ranges.
 pub mod number;
 /// Conversion of panics to errors.
 pub mod panics;

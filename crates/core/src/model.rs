@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A queueing network: stations, and classes of requests that visit the stations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Model {
-    /// The stations, where requests spend time.
+    /// The stations of the network: queues or delays at which requests spend time.
     pub stations: Vec<Station>,
-    /// The classes of requests.
+    /// The classes of requests that visit the stations.
     pub classes: Vec<ModelClass>,
     /// Service demands in seconds, stations × classes: the total time that one request of the class needs at the
     /// station.
@@ -34,7 +34,7 @@ pub struct Model {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JointDemand {
-    /// Name of the station.
+    /// Name of the station at which the demands were measured together.
     pub station: String,
     /// Names of the classes, at least two.
     pub classes: Vec<String>,
@@ -46,7 +46,7 @@ pub struct JointDemand {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Station {
-    /// Name of the station.
+    /// Name of the station; no other station of the model has this name.
     pub name: String,
     /// Whether requests queue at the station.
     #[serde(rename = "type")]
@@ -174,7 +174,7 @@ pub enum Scheduling {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelClass {
-    /// Name of the class.
+    /// Name of the class; no other class of the model has this name.
     pub name: String,
     /// Whether the class is open or closed.
     #[serde(rename = "type")]

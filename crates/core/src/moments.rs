@@ -28,12 +28,12 @@ impl Moments {
         Some(Moments { count: values.len(), mean, squared_deviations })
     }
 
-    /// Number of values, at least 1.
+    /// Number of values in the sample, at least 1.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Arithmetic mean of the values.
+    /// Arithmetic mean of the sample.
     pub fn mean(&self) -> f64 {
         self.mean
     }

@@ -6,7 +6,7 @@
 pub struct NumberError {
     /// Name of the number, for the error message.
     pub what: String,
-    /// Value of the number.
+    /// The value that is out of range.
     pub value: f64,
     /// The condition that the number violates.
     pub requirement: &'static str,

@@ -16,7 +16,7 @@ pub struct Profile {
     pub schema: String,
     /// The version of brimful that made the document.
     pub brimful_version: String,
-    /// The command line without credentials.
+    /// The brimful command that made the profile, without credentials.
     pub command: Vec<String>,
     /// The files and streams that were read.
     pub sources: Vec<Source>,
@@ -42,11 +42,11 @@ pub struct Profile {
     /// The busiest window of the log. `classes`, `dispersion`, `burstiness`, `hurst` and `workload` describe this
     /// window.
     pub peak: Peak,
-    /// Requests per second over time.
+    /// The arrival rate over time, and the numbers of requests by hour and weekday.
     pub arrivals: Arrivals,
     /// Number of requests by status code; `"0"` counts lines without a status code.
     pub status: BTreeMap<String, u64>,
-    /// Number of requests by method.
+    /// Number of requests by HTTP method.
     pub methods: BTreeMap<String, u64>,
     /// Number of responses without a body, by reason: `not_modified`, `not_found`, `head`, `redirect`, `error`,
     /// `aborted`, `other`.
@@ -142,7 +142,7 @@ pub struct Lines {
     /// Number of lines that the profile excludes: directives, empty lines, and lines that a filter of the user
     /// excluded.
     pub filtered: u64,
-    /// The first malformed lines.
+    /// The first lines that do not match any format.
     pub first_malformed: Vec<MalformedLine>,
     /// Number of requests with an earlier time than a request on a previous line.
     pub out_of_order: u64,
@@ -151,9 +151,9 @@ pub struct Lines {
 /// A line that does not match any format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MalformedLine {
-    /// Name of the file.
+    /// Name of the file that contains the line.
     pub file: String,
-    /// Number of the line, from 1.
+    /// Number of the line in the file, from 1.
     pub line: u64,
     /// Position of the mismatch in the line, in bytes from 1.
     pub column: u64,
@@ -166,13 +166,13 @@ pub struct MalformedLine {
 /// The busiest window of the log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
-    /// Start of the window, RFC 3339.
+    /// Start of the busiest window, RFC 3339.
     pub from: String,
-    /// Length of the window, in seconds.
+    /// Length of the busiest window, in seconds.
     pub seconds: u64,
-    /// Requests per second in the window.
+    /// Mean requests per second in the busiest window.
     pub rate: f64,
-    /// Number of requests in the window.
+    /// Number of requests in the busiest window.
     pub requests: u64,
     /// Whether the user chose the window. If false, brimful chose the busiest window.
     #[serde(rename = "given")]
@@ -216,7 +216,7 @@ pub struct Arrivals {
 pub struct BusyHours {
     /// Description of the hours for the user, like `weekdays 9–17`.
     pub name: String,
-    /// The weekdays: 0 is Monday.
+    /// The weekdays on which the hours are busy: 0 is Monday.
     pub weekdays: Vec<u8>,
     /// The hour of the day at which the busy hours begin, 0 to 23.
     pub from_hour: u8,
@@ -237,14 +237,14 @@ pub struct BusyHours {
 pub struct SecondCounts {
     /// Start of the first second, RFC 3339.
     pub from: String,
-    /// Number of requests in each second.
+    /// Number of requests in each second of the period.
     pub counts: Vec<u64>,
 }
 
 /// The hour with the slowest responses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SlowestHour {
-    /// Start of the hour, RFC 3339.
+    /// Start of the hour with the slowest responses, RFC 3339.
     pub from: String,
     /// Service times in this hour. The error of a percentile is at most 6 %.
     pub service_s: Times,
@@ -269,7 +269,7 @@ pub struct UrlTimes {
 /// The distribution of response sizes in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
-    /// Number of responses with a body.
+    /// Number of responses that have a body.
     pub responses: u64,
     /// Mean size of the responses that have a body, in bytes.
     pub mean: f64,
@@ -294,7 +294,7 @@ pub struct Tail {
     pub interval95: [f64; 2],
     /// Size at which the tail begins, in bytes.
     pub from_bytes: u64,
-    /// Number of responses in the tail.
+    /// Number of responses in the tail of the distribution.
     pub responses: u64,
 }
 
@@ -303,27 +303,27 @@ pub struct Tail {
 pub struct Times {
     /// Number of values in the distribution.
     pub samples: u64,
-    /// Mean of the values.
+    /// Mean of the distribution's values.
     pub mean: f64,
     /// Squared coefficient of variation of the values.
     pub scv: f64,
     /// Percentiles of the values: `"50"`, `"90"`, `"95"`, `"99"`.
     pub percentiles: BTreeMap<String, f64>,
-    /// The largest value.
+    /// The largest value of the distribution.
     pub max: f64,
 }
 
 /// A class of similar requests in a log.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogClass {
-    /// Name of the class.
+    /// Name of the request class.
     pub name: String,
     /// Description for the user of the requests in the class, like `1 – 4,372 bytes`.
     pub range: String,
     /// The method that formed the class. For clustering by a minimum spanning tree, for example, `from the spanning
     /// tree's cluster 1`.
     pub derived_from: String,
-    /// Number of requests of the class.
+    /// Number of requests of the class in the window `peak`.
     pub requests: u64,
     /// Fraction of all requests that belong to the class.
     pub share_requests: f64,
@@ -351,9 +351,9 @@ pub struct LogClass {
 /// is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Dispersion {
-    /// Length of each epoch, in seconds.
+    /// Length of each epoch (equal period), in seconds.
     pub epoch_s: f64,
-    /// Number of epochs.
+    /// Number of epochs (equal periods) in the window.
     pub epochs: u64,
     /// The index: variance of the numbers of requests in the epochs, divided by their mean. It is 1 for Poisson
     /// arrivals.
@@ -366,7 +366,7 @@ pub struct Dispersion {
 /// with more arrivals than the mean is called busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Burstiness {
-    /// Length of each epoch, in seconds.
+    /// Length of each epoch (equal period), in seconds.
     pub epoch_s: f64,
     /// Mean arrival rate in the busy epochs, divided by the mean arrival rate of the window.
     pub a: f64,
@@ -381,7 +381,7 @@ pub struct Burstiness {
 pub struct Hurst {
     /// The Hurst parameter H: 0.5 without long-range dependence, close to 1 for strong dependence.
     pub value: f64,
-    /// 95 % confidence interval of H.
+    /// 95 % confidence interval of the Hurst parameter H.
     pub interval95: [f64; 2],
     /// Shortest time scale from which H is estimated, in seconds.
     pub from_s: f64,
@@ -435,7 +435,7 @@ pub struct Sessions {
     pub gap_s: f64,
     /// Maximum pause between two requests of a burst, in seconds. A burst is a page with its embedded objects.
     pub burst_gap_s: f64,
-    /// Number of sessions.
+    /// Number of sessions that the statistics include.
     pub sessions: u64,
     /// Number of sessions that begin per second.
     pub rate: f64,

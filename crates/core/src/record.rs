@@ -63,7 +63,7 @@ pub struct Record {
     /// The workload of the run: request classes, mix and arrivals. Secrets are masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<Workload>,
-    /// Seed of the random numbers.
+    /// Seed of the random numbers of the load.
     pub seed: u64,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
@@ -134,7 +134,7 @@ pub struct Record {
     pub bytes: WireBytes,
     /// Throughput, sampled every five seconds (Mosberger & Jin 1998, §3.2).
     pub reply_rate: ReplyRate,
-    /// Results by request class.
+    /// Results by request class, with the name of the class as the key.
     pub classes: BTreeMap<String, ClassRecord>,
     /// Results by address of the server. Present if the host of the URL has several addresses, or if its name was
     /// resolved again after a connection failed.
@@ -175,7 +175,7 @@ pub struct Record {
 /// One process of a load that several processes generated together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ShardOrigin {
-    /// Number of the process, from 1.
+    /// Number of the process among the processes of the load, from 1.
     pub index: u64,
     /// Total number of processes that generated the load.
     #[serde(rename = "of")]
@@ -306,9 +306,9 @@ pub struct Rates {
 /// Statistics of a distribution of times, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Number of values.
+    /// Number of times in the distribution.
     pub count: u64,
-    /// Mean time, without quantisation error.
+    /// Mean of the times, without quantisation error.
     pub mean: f64,
     /// The shortest time, without quantisation error.
     pub min: f64,
@@ -335,7 +335,7 @@ pub struct ReplyRate {
     pub samples: u64,
     /// Lowest sample, in complete responses per second.
     pub min: Option<f64>,
-    /// Mean of the samples.
+    /// Mean of the throughput samples.
     pub mean: Option<f64>,
     /// Highest sample, in complete responses per second.
     pub max: Option<f64>,
@@ -348,7 +348,7 @@ pub struct ReplyRate {
 /// Number and times of the complete responses of one status class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatusTimes {
-    /// Number of responses.
+    /// Number of complete responses with this status class.
     pub count: u64,
     /// Time from when a call was due to the last byte of its response.
     pub response_time_us: Option<Summary>,
@@ -365,7 +365,7 @@ pub struct Objective {
     pub objective: String,
     /// The measured time in seconds; `None` if too few calls have an expected answer.
     pub measured_s: Option<f64>,
-    /// Whether the objective is met.
+    /// Whether the run meets the objective.
     pub met: bool,
     /// Fraction of the calls without an expected answer: failed calls, and calls with an unexpected answer. Excluded
     /// are calls for which the generator's host lacked a resource, and calls that were unfinished at the end of the
@@ -404,7 +404,7 @@ pub struct ClassRecord {
 /// Results of the calls to one address of the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressRecord {
-    /// Address and port, like `192.0.2.7:443`.
+    /// Address and port of the server, like `192.0.2.7:443`.
     pub address: String,
     /// Number of connections that were established to this address.
     pub connections: u64,
@@ -493,7 +493,7 @@ pub struct SessionSummary {
 pub struct Interval {
     /// Start of the interval, in seconds since the start of the run.
     pub t_s: f64,
-    /// Length of the interval, in seconds.
+    /// Length of the interval of the time series, in seconds.
     pub length_s: f64,
     /// Number of calls that were due in the interval.
     pub offered: u64,

@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 pub struct Server {
     /// The source of each group of metrics. For a missing group, the value is `none: …` with the reason and the remedy.
     pub sources: BTreeMap<String, String>,
-    /// Resources that the monitor itself used.
+    /// CPU time and samples of the monitor itself.
     pub overhead: Overhead,
     /// Offset between the clocks of server and generator, if they run on different hosts.
     pub clock: Option<ClockOffset>,
@@ -84,7 +84,7 @@ impl HostProbe {
     }
 }
 
-/// Resources that the monitor itself used.
+/// CPU time and number of samples of the monitor itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overhead {
     /// CPU time of the monitor's thread, in seconds; for `brimful watch`, of the whole process.

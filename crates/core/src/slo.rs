@@ -19,7 +19,7 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 #[schemars(with = "String")]
 pub struct Slo {
-    /// The quantity that must stay below the limit.
+    /// The quantity that must stay below the limit, such as `p95`.
     pub measure: Measure,
     /// The limit that the measure must stay below: seconds for a time, a fraction for a share or a utilization.
     pub limit: f64,
@@ -28,7 +28,7 @@ pub struct Slo {
 /// The quantity that an objective limits.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// Mean response time.
+    /// The mean response time.
     Mean {
         /// Name of the class; `None` for all requests.
         class: Option<String>,

@@ -33,7 +33,7 @@ pub struct Survey {
     /// The machine that generated the load. Absent in documents of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// Seed of the random numbers.
+    /// Seed of the random numbers of the load.
     pub seed: u64,
     /// URL of the measured server.
     pub url: String,
@@ -60,9 +60,9 @@ pub struct Survey {
     pub model: Model,
     /// The load level at which the survey stopped early, and the reason; absent if the survey was completed.
     pub stopped: Option<Stopped>,
-    /// Numbers of the server's CPUs.
+    /// Numbers of the CPUs on which the server runs.
     pub server_cpus: Vec<usize>,
-    /// Numbers of the client's CPUs.
+    /// Numbers of the CPUs on which the load generator runs.
     pub client_cpus: Vec<usize>,
     /// Share of the server's CPU time that was in use before the survey generated load.
     pub background: Option<f64>,
@@ -165,7 +165,7 @@ pub enum ObjectiveOutcome {
 /// Results of one period of constant load, compared with an objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectiveSlice {
-    /// Offered load, in calls per second.
+    /// Offered load of the period, in calls per second.
     pub rate: f64,
     /// Number of calls to which the objective applies.
     pub calls: u64,
@@ -247,7 +247,7 @@ pub struct ServerPauses {
 /// Throughput of an overloaded server with and without a connection pool, at the same offered load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overload {
-    /// Offered load, in calls per second.
+    /// Offered load of both runs, in calls per second.
     pub offered: f64,
     /// Throughput with a connection pool, in calls completed per second: calls wait for a free connection. The value is
     /// the mean of two runs, one before and one after the run without a pool.
@@ -303,7 +303,7 @@ pub struct CostFormula {
 /// CPU demand of an average call of the mix in one program of the server, measured at saturation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramDemand {
-    /// Name of the program.
+    /// Name of the program, such as `nginx`.
     pub name: String,
     /// CPU time of an average call in this program, in seconds.
     pub demand_s: f64,
@@ -320,9 +320,9 @@ pub struct ProgramDemand {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ByClients")]
 pub struct ThroughputByClients {
-    /// Number of clients.
+    /// Number of clients that send calls at the same time.
     pub clients: u64,
-    /// Throughput, in calls per second.
+    /// Throughput with this number of clients, in calls per second.
     pub throughput: f64,
     /// Half-width of the 95 % confidence interval of `throughput`, from the variation between periods of measurement.
     pub ci95_half_width: Option<f64>,
@@ -362,7 +362,7 @@ pub struct CalibrationImpact {
     /// Permitted upper bound of `mean_load`.
     #[serde(default)]
     pub max_load: Option<f64>,
-    /// Maximum number of simultaneous clients.
+    /// Maximum number of simultaneous clients during calibration.
     #[serde(rename = "most_clients")]
     pub max_clients: u64,
     /// Longest response time of a calibration call, in seconds. It is an upper bound of the delay that calibration

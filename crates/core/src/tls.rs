@@ -28,7 +28,7 @@ pub struct Tls {
     pub insecure: bool,
 }
 
-/// A version of TLS.
+/// A version of TLS that the client may require as the minimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum TlsVersion {
     /// TLS 1.2 (2008).
@@ -50,7 +50,7 @@ impl TlsVersion {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "TlsSpoken")]
 pub struct NegotiatedTls {
-    /// Negotiated version, like `TLS 1.3`.
+    /// The TLS version that client and server negotiated, like `TLS 1.3`.
     pub version: String,
     /// Name of the cipher suite in the IANA registry.
     pub cipher_suite: String,

@@ -72,7 +72,7 @@ pub struct RequestClass {
     /// Fraction of the calls that belong to this class, relative to the weights of the other classes.
     #[serde(default = "one")]
     pub weight: f64,
-    /// HTTP method.
+    /// HTTP method of the requests.
     #[serde(default = "get")]
     pub method: String,
     /// Path and query of the requests; the URL on the command line provides scheme and authority. Left out if there are
@@ -129,7 +129,7 @@ pub struct RequestClass {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Url {
-    /// Path and query.
+    /// Path and query of the URL.
     pub path: String,
     /// Fraction of the class's calls that request this URL, relative to the weights of the other URLs.
     #[serde(default = "one")]
@@ -139,7 +139,7 @@ pub struct Url {
     pub bytes: Option<u64>,
 }
 
-/// An error in a workload.
+/// The reasons why a workload is invalid.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum WorkloadError {
     /// The workload has no class.
@@ -151,17 +151,17 @@ pub enum WorkloadError {
     /// A class has a negative or non-finite weight, or all classes have weight zero.
     #[error("class `{name}` has weight {weight}: weights are finite and not negative, and one of them is above zero")]
     BadWeight {
-        /// Name of the class.
+        /// Name of the class with the invalid weight.
         name: String,
-        /// The weight.
+        /// The invalid weight.
         weight: f64,
     },
     /// A path does not begin with a slash.
     #[error("class `{name}` has path `{path}`: a path begins with `/`")]
     BadPath {
-        /// Name of the class.
+        /// Name of the class with the invalid path.
         name: String,
-        /// The path.
+        /// The invalid path.
         path: String,
     },
     /// A class does not have exactly one source of requests: a path, a list or a file.
@@ -176,7 +176,7 @@ pub enum WorkloadError {
     /// The fields of a class contradict each other.
     #[error("class `{name}`: {why}")]
     BadClass {
-        /// Name of the class.
+        /// Name of the class whose fields contradict each other.
         name: String,
         /// Description of the error and how to correct it.
         why: String,
@@ -202,11 +202,11 @@ pub enum WorkloadError {
         "class `{name}` has `{path}` with weight {weight}: weights are finite and not negative, and one is above zero"
     )]
     BadUrlWeight {
-        /// Name of the class.
+        /// Name of the class to which the URL belongs.
         name: String,
-        /// Path of the URL.
+        /// Path of the URL with the invalid weight.
         path: String,
-        /// The weight.
+        /// The invalid weight of the URL.
         weight: f64,
     },
     /// The load has invalid parameters.
@@ -215,15 +215,15 @@ pub enum WorkloadError {
     /// A field of the sessions has an invalid value.
     #[error("{what}: {why}")]
     BadSessions {
-        /// Name of the field.
+        /// Name of the field with the invalid value.
         what: &'static str,
-        /// Explanation of the error.
+        /// The reason why the value is invalid.
         why: SpreadError,
     },
     /// A scripted session is invalid.
     #[error("scripted session {script}{place}: {why}")]
     BadScript {
-        /// Number of the session, from 1.
+        /// Number of the scripted session, from 1.
         script: usize,
         /// The burst and the call that contain the error; empty if the error concerns the whole session.
         place: String,
@@ -236,9 +236,9 @@ pub enum WorkloadError {
     /// A mix names a class that the workload does not have.
     #[error("there is no class `{name}`; the classes are: {known}")]
     UnknownClass {
-        /// The unknown name.
+        /// The class name that the workload does not have.
         name: String,
-        /// The names of the classes.
+        /// The names of the workload's classes, for the message.
         known: String,
     },
 }

@@ -18,7 +18,7 @@ mod date;
 /// Maximum length in bytes of one cookie's name and value together (§6.1), and of its path.
 const MAX_COOKIE_BYTES: usize = 4096;
 
-/// One user's cookies.
+/// The cookies that one user received from a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CookieJar {
     /// The cookies in the order in which they are sent: longer paths first, then older cookies first (§5.4).
@@ -32,7 +32,7 @@ pub struct CookieJar {
 struct Cookie {
     /// The text `name=value`.
     pair: Box<[u8]>,
-    /// Length of the name in bytes.
+    /// Length of the name at the start of `pair`, in bytes.
     name_len: usize,
     path: Box<[u8]>,
     /// Expiry time in seconds since 1970; `None` if the cookie does not expire during the session.

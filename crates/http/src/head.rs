@@ -38,7 +38,7 @@ impl RecentHead {
 /// The properties of a response that its head determines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The status code.
+    /// The HTTP status code of the response.
     pub(crate) status: u16,
     /// Whether the connection persists after the response.
     pub(crate) keep_alive: bool,

@@ -108,7 +108,7 @@ pub struct ClosedStream<T> {
 /// A piece of a request's body that the server would accept now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendableBody {
-    /// The stream of the request.
+    /// Number of the stream that carries the request.
     pub stream: u32,
     /// Offset of the piece from the start of the body.
     pub offset: u64,

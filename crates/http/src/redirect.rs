@@ -8,7 +8,7 @@ use std::borrow::Cow;
 /// The next request after a redirect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirection<'a> {
-    /// A request to the same server.
+    /// The next request goes to the same server.
     SameServer {
         /// Method of the next request.
         method: Cow<'a, str>,

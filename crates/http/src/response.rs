@@ -37,11 +37,11 @@ pub struct ResponseParser {
 pub struct FeedResult {
     /// Number of bytes consumed. The remaining bytes belong to the next response.
     pub consumed: usize,
-    /// The state of the response.
+    /// The progress of the response: complete or not.
     pub step: ParseStep,
 }
 
-/// The state of a response.
+/// The progress of parsing one response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParseStep {
     /// The response needs more bytes, or needs the end of the connection.
@@ -50,7 +50,7 @@ pub enum ParseStep {
     Complete(Response),
 }
 
-/// A complete response.
+/// The properties of a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Response {
     /// The status code: 101, or 200 and above.

@@ -19,7 +19,7 @@ pub enum Mpm {
 
 /// Configuration of an Apache server. By default, it uses the event module, has 16 workers and serves `hello\n` at `/`.
 pub struct ApacheOptions {
-    /// The multi-processing module.
+    /// The multi-processing module (MPM), which determines how Apache serves connections.
     pub mpm: Mpm,
     /// Number of workers: processes with prefork, threads of one process with event. The number does not change,
     /// because starting workers during a measurement would affect it.

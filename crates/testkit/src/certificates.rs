@@ -16,7 +16,7 @@ pub struct Certificates {
 pub struct Identity {
     /// Path of the file with the certificate and the intermediate certificates.
     pub certificate: PathBuf,
-    /// Path of the private key.
+    /// Path of the file with the private key.
     pub key: PathBuf,
 }
 

@@ -30,7 +30,7 @@ const BUFFER_BYTES: usize = 256 * 1024;
 pub struct LogSpec {
     /// Number of lines of the log. Each line is one request.
     pub lines: u64,
-    /// Number of URLs, at least 1.
+    /// Number of URLs of the site, at least 1.
     pub urls: u32,
     /// The exponent s of Zipf's law; 0 makes all URLs equally popular.
     pub zipf: f64,
@@ -48,7 +48,7 @@ pub struct LogSpec {
     pub seed: u64,
     /// Whether time stamps have milliseconds; [`LogSpec::log_format`] shows their format.
     pub subsecond: bool,
-    /// The fields of a line.
+    /// The log format, which determines the fields of a line.
     pub format: LogFormat,
 }
 

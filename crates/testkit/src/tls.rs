@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct TlsBehaviour {
     /// The bytes that the server sends in response to each request.
     pub response: Vec<u8>,
-    /// The server's action after a response.
+    /// The action of the server after a response, such as closing the connection.
     pub ending: TlsEnding,
     /// Maximum number of bytes that the server writes at once.
     pub chunk_bytes: usize,
@@ -39,9 +39,9 @@ pub enum TlsEnding {
     /// Sends close_notify, and closes the connection when the client has replied with close_notify or closed it, like
     /// Python's asyncio.
     AwaitNotify,
-    /// Sends close_notify, then another record.
+    /// Sends close_notify, then another TLS record, which violates the protocol.
     NotifyAndMore,
-    /// Closes the connection without close_notify.
+    /// Closes the connection without close_notify, as if it were cut.
     Cut,
     /// Sends these bytes unencrypted instead of the response.
     Raw(Vec<u8>),

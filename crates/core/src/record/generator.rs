@@ -96,13 +96,13 @@ pub struct ClientLevel {
     /// Mean throughput of the server with one generator.
     #[serde(rename = "one")]
     pub one_generator: f64,
-    /// Standard deviation of `one`.
+    /// Standard deviation of the server's throughput with one generator.
     #[serde(rename = "one_stddev")]
     pub one_generator_stddev: Option<f64>,
     /// Mean throughput of the server with two generators.
     #[serde(rename = "two")]
     pub two_generators: f64,
-    /// Standard deviation of `two`.
+    /// Standard deviation of the server's throughput with two generators.
     #[serde(rename = "two_stddev")]
     pub two_generators_stddev: Option<f64>,
     /// Half-width of the 95 % confidence interval of the difference `two − one` between the throughputs with two

@@ -12,7 +12,7 @@ pub struct Connections {
     pub listener: Option<Listener>,
     /// Number of connections by TCP state, summed over all watched ports.
     pub connections: Option<BTreeMap<State, u64>>,
-    /// Metrics of each watched port.
+    /// Metrics of each watched TCP port.
     pub ports: Vec<Port>,
 }
 
@@ -20,7 +20,7 @@ pub struct Connections {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Port {
-    /// The port number.
+    /// The number of the TCP port.
     pub port: u16,
     /// Metrics of the port's listening sockets at the end of the interval; `null` if no socket listened.
     pub listener: Option<Listener>,
@@ -80,9 +80,9 @@ impl AcceptQueue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// Both hosts can send.
+    /// The connection is open: both hosts can send.
     Established,
-    /// This host has sent a SYN.
+    /// This host has sent a SYN, and has received no SYN yet.
     SynSent,
     /// The peer has sent a SYN, and has not acknowledged the SYN of this host yet.
     SynReceived,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct ServerInterval {
     /// Start of the interval, in seconds since the start of the load.
     pub t_s: f64,
-    /// Length of the interval, in seconds.
+    /// Length of the sampling interval, in seconds.
     pub length_s: f64,
     /// Shares of the watched CPUs' time, by kind of work.
     pub cpu: Option<CpuShares>,
@@ -58,7 +58,7 @@ pub struct LogLine<T> {
     pub length_s: f64,
     /// Time for which the machine was suspended during the interval, in seconds. `length_s` excludes this time.
     pub suspended_s: f64,
-    /// The metrics of the group.
+    /// The metrics of the group, such as CPUs or connections.
     #[serde(flatten)]
     pub figures: T,
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct Kernel {
     /// Shares of time of all watched CPUs together, by kind of work. All CPUs are watched unless the user selects some.
     pub cpu: Option<CpuShares>,
-    /// Numbers of the watched CPUs.
+    /// Numbers of the CPUs that the monitor watches.
     pub cpus: Vec<usize>,
     /// Metrics of each watched CPU that was online for the whole interval.
     pub cores: Vec<Core>,
@@ -73,7 +73,7 @@ pub struct CpuShares {
 /// Metrics of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Core {
-    /// Number of the CPU.
+    /// Number of the CPU, from 0.
     pub cpu: usize,
     /// Shares of this CPU's time, by kind of work.
     #[serde(flatten)]
@@ -127,13 +127,13 @@ pub struct Memory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Disk {
-    /// Read operations completed per second.
+    /// Number of read operations that the disk completes per second.
     pub reads_per_s: f64,
-    /// Blocks read per second.
+    /// Blocks of 512 bytes read from the disk per second.
     pub blocks_read_per_s: f64,
-    /// Write operations completed per second.
+    /// Number of write operations that the disk completes per second.
     pub writes_per_s: f64,
-    /// Blocks written per second.
+    /// Blocks of 512 bytes written to the disk per second.
     pub blocks_written_per_s: f64,
     /// Share of time in which an operation was in progress. For several disks together, the share of the busiest disk.
     pub utilization: f64,

@@ -35,7 +35,7 @@ pub struct ModuleServer {
     pub requests_in_progress: u64,
     /// Number of workers at the end of the interval. A worker is a process, or a thread if threads serve the requests.
     pub workers: u64,
-    /// Mean number of busy workers.
+    /// Mean number of workers that were serving a request.
     pub workers_busy: Option<f64>,
     /// Limit of the number of requests or connections that the server serves at the same time, if it has such a limit.
     #[serde(rename = "workers_most")]
@@ -98,7 +98,7 @@ pub struct ModuleClass {
     pub server: u64,
     /// Number of served requests: all requests that are written to the access log.
     pub requests: u64,
-    /// Requests served per second.
+    /// Requests of the class served per second.
     pub requests_per_s: f64,
     /// Bytes of response bodies sent per second.
     pub bytes_per_s: f64,
@@ -172,15 +172,15 @@ impl Phases {
 pub struct Elapsed {
     /// Number of requests whose time was measured.
     pub count: u64,
-    /// Mean time.
+    /// Mean of the elapsed times, in microseconds.
     pub mean: f64,
-    /// Standard deviation of the times.
+    /// Standard deviation of the elapsed times, in microseconds.
     pub stddev: f64,
-    /// Median time.
+    /// Median of the elapsed times, in microseconds.
     pub p50: f64,
-    /// 90th percentile of the times.
+    /// 90th percentile of the elapsed times, in microseconds.
     pub p90: f64,
-    /// 99th percentile of the times.
+    /// 99th percentile of the elapsed times, in microseconds.
     pub p99: f64,
 }
 
@@ -221,10 +221,10 @@ pub struct CpuDemand {
 /// Statistics of the CPU times of sampled requests, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sampled {
-    /// Number of sampled requests.
+    /// Number of requests whose CPU time was sampled.
     pub count: u64,
-    /// Mean of the sampled times.
+    /// Mean of the sampled CPU times, in microseconds.
     pub mean: f64,
-    /// Standard deviation of the sampled times.
+    /// Standard deviation of the sampled CPU times, in microseconds.
     pub stddev: f64,
 }

@@ -73,9 +73,9 @@ pub struct ProgramMeans {
     /// Mean number of threads that run or wait for a CPU (*running processes* in Table 2 of Almeida, Almeida & Yates
     /// 1997).
     pub running: f64,
-    /// Mean number of threads.
+    /// Mean number of threads of the program.
     pub threads: f64,
-    /// Mean resident memory in bytes.
+    /// Mean resident memory of the program in bytes.
     pub rss_bytes: f64,
     /// `rss_bytes` divided by the machine's memory (*mem(%)* in Table 2 of Almeida, Almeida & Yates 1997).
     pub memory_share: Option<f64>,
@@ -84,7 +84,7 @@ pub struct ProgramMeans {
 /// A CPU quota of a control group, and the throttling that it caused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuQuota {
-    /// Directory of the control group.
+    /// Directory of the control group that has the quota.
     pub group: String,
     /// The quota as a number of CPUs: 0.5 is half of one CPU.
     pub cpus: f64,

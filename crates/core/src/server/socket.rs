@@ -20,7 +20,7 @@ pub struct SocketRequests {
     pub slice_s: Option<f64>,
     /// Number of slices (periods in which the tracepoints are attached) that ended in the interval.
     pub slices: u64,
-    /// Metrics of each port.
+    /// Metrics of the requests of each watched port.
     pub ports: Vec<SocketPort>,
     /// Metrics of the requests of each port, grouped by the size of the response.
     pub classes: Vec<SocketClass>,
@@ -32,7 +32,7 @@ pub struct SocketRequests {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketPort {
-    /// The port number.
+    /// The number of the TCP port.
     pub port: u16,
     /// Number of requests that were counted in the interval.
     pub requests: u64,
@@ -63,7 +63,7 @@ pub struct SocketPort {
 pub struct SocketClass {
     /// Name of the class, in the same notation as the classes of the Server Module.
     pub name: String,
-    /// The port number.
+    /// The number of the TCP port.
     pub port: u16,
     /// Number of requests that were answered by the end of their slice (the period of observation).
     pub requests: u64,
@@ -73,6 +73,6 @@ pub struct SocketClass {
     pub sent_bytes_per_s: Option<f64>,
     /// Queueing time in the server, as in [`SocketPort::wait_us`].
     pub wait_us: Option<Elapsed>,
-    /// Service time, as in [`SocketPort::service_us`].
+    /// Service time of the requests, as in [`SocketPort::service_us`].
     pub service_us: Option<Elapsed>,
 }

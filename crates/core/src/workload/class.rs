@@ -40,13 +40,13 @@ impl Order {
 /// One of the requests that a class can send, with placeholders not yet replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target<'c> {
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: &'c str,
-    /// Path and query.
+    /// Path and query of the request.
     pub path: Cow<'c, str>,
-    /// Header fields.
+    /// Header fields of the request: names and values.
     pub headers: Vec<(&'c str, &'c str)>,
-    /// Request body.
+    /// Body of the request.
     pub body: &'c str,
 }
 

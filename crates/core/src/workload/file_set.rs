@@ -15,7 +15,7 @@ pub const MAX_FILES: u32 = 100_000_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileSet {
-    /// Number of files.
+    /// Number of files in the set.
     pub files: u32,
     /// If present, the files are requested in order, and this is the fraction of the calls that advance to the next
     /// file. With 0.25, every fourth call advances; with 1, every call advances, including the first. The first file

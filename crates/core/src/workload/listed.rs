@@ -171,7 +171,7 @@ impl UrlList {
         Ok(())
     }
 
-    /// Number of URLs.
+    /// Number of URLs in the list.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -203,7 +203,7 @@ impl UrlList {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ListedRequest {
-    /// Path and query.
+    /// Path and query of the request.
     pub path: String,
     /// HTTP method; if absent, the class's method.
     #[serde(default)]
@@ -329,7 +329,7 @@ impl Rows {
         Ok(table)
     }
 
-    /// Number of rows.
+    /// Number of rows of the CSV file, without the line with the column names.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
@@ -339,7 +339,7 @@ impl Rows {
         self.lines.is_empty()
     }
 
-    /// Names of the columns.
+    /// Names of the columns of the CSV file.
     pub fn columns(&self) -> &[String] {
         &self.columns
     }

@@ -30,7 +30,7 @@ use std::str::FromStr;
 pub enum Load {
     /// Open load: calls arrive at a constant mean rate that is independent of the server.
     Open {
-        /// Calls per second.
+        /// Mean arrival rate, in calls per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
@@ -51,7 +51,7 @@ pub enum Load {
     Log(LogReplay),
     /// Closed load: each client waits for the answer to its call before it makes its next call.
     Closed {
-        /// Number of clients.
+        /// Number of clients, which is the maximum number of calls in flight.
         clients: u64,
         /// Think time: time from an answer to the client's next call.
         think: Nanos,
@@ -126,7 +126,7 @@ pub struct Trace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LogReplay {
-    /// Paths of the logs.
+    /// Paths of the access logs.
     pub files: Vec<String>,
     /// Speed of the replay relative to the logs: the times between requests are divided by this factor.
     #[serde(default = "original")]

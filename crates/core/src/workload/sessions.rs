@@ -93,14 +93,14 @@ pub struct Sessions {
 pub enum SessionArrivals {
     /// Open: sessions begin at a rate that is independent of the server.
     Open {
-        /// Sessions per second.
+        /// Mean number of new sessions per second.
         rate: Rate,
         /// The arrival process, in the notation of `--arrivals`.
         arrivals: String,
     },
     /// Closed: each of a fixed number of users begins a new session after the end of the previous session.
     Closed {
-        /// Number of users.
+        /// Number of users, which is the maximum number of sessions in progress.
         users: u64,
         /// Distribution of the time from the end of a user's session to the start of the user's next session, in
         /// seconds.
@@ -115,7 +115,7 @@ pub enum BetweenBursts {
     /// The connections stay open, unless the server closes them.
     #[default]
     Keep,
-    /// The client closes the connections.
+    /// The client closes the connections after each burst.
     Close,
 }
 

@@ -30,24 +30,24 @@ pub enum Spread {
     Constant(f64),
     /// Exponential distribution.
     Exponential {
-        /// The mean.
+        /// The mean of the distribution.
         mean: f64,
     },
     /// Geometric distribution on the integers from 1.
     Geometric {
-        /// The mean, at least 1.
+        /// The mean of the distribution, at least 1.
         mean: f64,
     },
     /// Log-normal distribution.
     Lognormal {
-        /// The mean, above zero.
+        /// The mean of the distribution, above zero.
         mean: f64,
         /// The coefficient of variation: the standard deviation divided by the mean.
         cv: f64,
     },
     /// Pareto distribution. Its smallest value is `mean · (tail − 1) / tail`.
     Pareto {
-        /// The mean, above zero.
+        /// The mean of the distribution, above zero.
         mean: f64,
         /// The exponent of the power law of the tail, above 1.
         tail: f64,
@@ -71,7 +71,7 @@ pub enum SpreadError {
     /// There is no distribution with these parameters.
     #[error("`{spread}` is not a distribution: {why}")]
     Impossible {
-        /// The distribution in its notation.
+        /// The text of the distribution, such as `lognormal:20,1.5`.
         spread: String,
         /// The reason why there is none, and how to correct the parameters.
         why: &'static str,

@@ -5,9 +5,9 @@ use super::hpack::{Decoder, HpackError, TableUse};
 /// The properties of a response that its header block determines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    /// The status; `None` in trailers.
+    /// The HTTP status code of the response; `None` in trailers.
     pub(super) status: Option<u16>,
-    /// The value of `content-length`, if present.
+    /// The value of the field `content-length`, if the block has this field.
     pub(super) content_length: Option<u64>,
     /// The reason why a response with this head is malformed (§8.1.1); `None` if it is valid.
     pub(super) fault: Option<&'static str>,

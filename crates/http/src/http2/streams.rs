@@ -13,9 +13,9 @@ const MAX_STREAM_ID: u32 = 0x7fff_ffff;
 /// One stream: a request and its response in progress, and the value that the caller stored with it.
 #[derive(Debug)]
 pub(super) struct Stream<T> {
-    /// Number of the stream.
+    /// The number that identifies the stream on its connection.
     pub(super) id: u32,
-    /// The value that the caller stored.
+    /// The value that the caller stored with the stream.
     pub(super) value: T,
     /// Whether the request's method is HEAD.
     pub(super) is_head: bool,

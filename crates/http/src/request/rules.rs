@@ -21,17 +21,17 @@ pub enum RequestError {
     /// The value of a header contains a control character, which could end the header's line.
     #[error("the value {value:?} of header {name} has a line break or another control character: remove it")]
     HeaderValue {
-        /// Name of the header.
+        /// Name of the header with the invalid value.
         name: String,
-        /// Value of the header.
+        /// The invalid value of the header.
         value: String,
     },
     /// A Content-Length header differs from the length of the body.
     #[error("header Content-Length says {given:?} but the body has {actual} bytes: leave the header out, it is added")]
     ContentLength {
-        /// Value of the header.
+        /// Value of the Content-Length header.
         given: String,
-        /// Length of the body in bytes.
+        /// Actual length of the body in bytes.
         actual: u64,
     },
     /// A Transfer-Encoding header is set, but bodies are sent without a transfer coding.

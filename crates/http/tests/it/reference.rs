@@ -74,7 +74,7 @@ fn line(bytes: &[u8]) -> Option<(&[u8], usize)> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
 }
 
-/// A message head (§2.1).
+/// The head of a message (§2.1): status and fields.
 struct Head {
     length: usize,
     minor_version: u8,

@@ -4,7 +4,7 @@
 pub(super) struct Random(pub u64);
 
 impl Random {
-    /// A number from all 64-bit integers.
+    /// A uniformly distributed 64-bit integer.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

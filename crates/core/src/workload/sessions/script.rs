@@ -60,13 +60,13 @@ pub struct ScriptedCall {
 /// The request of a scripted call, after the values of its class have replaced absent fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScriptedRequest<'w> {
-    /// Index of the class.
+    /// Index of the class in whose results the call is counted.
     pub class: usize,
-    /// HTTP method.
+    /// HTTP method of the request.
     pub method: &'w str,
-    /// Path and query.
+    /// Path and query of the request.
     pub path: &'w str,
-    /// Request body.
+    /// Body of the request.
     pub body: &'w str,
 }
 

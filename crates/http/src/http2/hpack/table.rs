@@ -105,7 +105,7 @@ pub(super) struct Table {
 struct Entry {
     /// The bytes of the name, followed by the bytes of the value.
     bytes: Box<[u8]>,
-    /// Length of the name in bytes.
+    /// Length of the name at the start of `bytes`, in bytes.
     name_len: usize,
 }
 
