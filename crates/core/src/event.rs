@@ -139,8 +139,8 @@ pub trait Workload {
         None
     }
 
-    /// Whether the connections of an unfinished session should be closed until the session's next call is due. The
-    /// engine asks after each call of the session.
+    /// Whether the connections of an unfinished session should be closed while the session waits for its next call to
+    /// become due. The engine asks after each call of the session.
     fn closes_between_bursts(&self, _session: SessionId) -> bool {
         false
     }

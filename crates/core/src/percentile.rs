@@ -20,15 +20,15 @@ pub struct Percentile {
     figure: fn(&Summary) -> f64,
 }
 
-/// The median, of which half of the calls are slower.
+/// The median: half of the calls are slower.
 pub const P50: Percentile = Percentile { name: "p50", slower_per_mille: 500, figure: |s| s.p50 };
-/// The 90th percentile, of which 10 % of the calls are slower.
+/// The 90th percentile: 10 % of the calls are slower.
 pub const P90: Percentile = Percentile { name: "p90", slower_per_mille: 100, figure: |s| s.p90 };
-/// The 95th percentile, of which 5 % of the calls are slower.
+/// The 95th percentile: 5 % of the calls are slower.
 pub const P95: Percentile = Percentile { name: "p95", slower_per_mille: 50, figure: |s| s.p95 };
-/// The 99th percentile, of which 1 % of the calls are slower.
+/// The 99th percentile: 1 % of the calls are slower.
 pub const P99: Percentile = Percentile { name: "p99", slower_per_mille: 10, figure: |s| s.p99 };
-/// The 99.9th percentile, of which 0.1 % of the calls are slower.
+/// The 99.9th percentile: 0.1 % of the calls are slower.
 pub const P999: Percentile = Percentile { name: "p99.9", slower_per_mille: 1, figure: |s| s.p999 };
 
 impl Percentile {

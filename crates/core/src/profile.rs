@@ -320,8 +320,8 @@ pub struct LogClass {
     pub name: String,
     /// Description for the user of the requests in the class, like `1 – 4,372 bytes`.
     pub range: String,
-    /// The method that formed the class. For clustering by a minimum spanning tree, for example, `from the spanning
-    /// tree's cluster 1`.
+    /// The method that formed the class, such as `from the spanning tree's cluster 1` (clustering by a minimum spanning
+    /// tree).
     pub derived_from: String,
     /// Number of requests of the class in the window `peak`.
     pub requests: u64,

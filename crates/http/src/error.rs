@@ -37,7 +37,7 @@ pub enum ParseError {
     /// The chunked coding violates the grammar.
     #[error("a chunk of the response is malformed, {0}: see what the server sends with `curl --raw --include`")]
     BadChunk(&'static str),
-    /// The connection ended before the response did.
+    /// The connection ended before the response was complete.
     #[error("the connection ended {received} bytes into the response: look for the reason in the server's error log")]
     Truncated {
         /// Number of bytes of the response that had arrived, including heads; 0 if the response had not begun.

@@ -103,7 +103,7 @@ fn scripted(
     HostileBehaviour { name: name.into(), call_may_complete, behaviour: Behaviour::Script(steps.into_iter().collect()) }
 }
 
-/// The ways in which a server ends a connection. The step `Drain` keeps it open and sends nothing more.
+/// The ways in which a server ends a connection. The step `Drain` keeps the connection open and sends nothing more.
 fn ends() -> [(&'static str, Step); 3] {
     [("FIN", Step::Finish), ("RST", Step::Reset), ("silence", Step::Drain)]
 }

@@ -225,8 +225,8 @@ impl Shared {
     /// Stops listening, and ends the reads and writes in which closures wait. May be called more than once.
     fn halt(&self) {
         let open = self.open().take().unwrap_or_default();
-        // On Linux, this makes a waiting accept() return, and the port refuses further connections. It fails if the
-        // listener was already shut down.
+        // On Linux, shutting down a listener makes a waiting accept() return, and the port refuses further connections.
+        // The call fails if the listener was already shut down.
         let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
         for conn in open.values() {
             // Shutting down fails if the client has already closed the connection.

@@ -66,7 +66,8 @@ impl WorkerServer {
 impl Drop for WorkerServer {
     fn drop(&mut self) {
         let open = self.shared.open().take().unwrap_or_default();
-        // This makes a waiting accept() return. It fails if the listener was already shut down.
+        // Shutting down a listener makes a waiting accept() return. The call fails if the listener was already shut
+        // down.
         let _ = rustix::net::shutdown(&self.shared.listener, rustix::net::Shutdown::Both);
         for connection in open.values() {
             // Shutting down fails if the client has already closed the connection.

@@ -38,8 +38,8 @@ pub struct Listener {
     /// Connections established per second. [`Server::sources`](super::Server::sources) states whether connections of
     /// other ports are included.
     pub accepted_per_s: Option<f64>,
-    /// SYN segments and completed handshakes per second that these sockets dropped, because the accept queue was full
-    /// or memory was short.
+    /// SYN segments and completed handshakes per second that the listening sockets dropped, because the accept queue
+    /// was full or memory was short.
     pub dropped_per_s: f64,
     /// Number of connections in the accept queues at the end of the interval.
     pub accept_queue: u64,

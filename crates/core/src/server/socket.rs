@@ -57,7 +57,7 @@ pub struct SocketPort {
     pub service_us: Option<Elapsed>,
 }
 
-/// Metrics of the requests of one port whose responses, including heads, have similar sizes.
+/// Metrics of the requests of one port that have responses of similar sizes, including heads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SocketClass {

@@ -291,7 +291,7 @@ impl ListedRequest {
     }
 }
 
-/// The class of requests that do not name a class, if other requests of the list do.
+/// The class of the requests without a class, in a list in which other requests name a class.
 const DEFAULT_CLASS: &str = "all";
 
 /// The rows of a CSV file. All cells are stored in one string to save memory.

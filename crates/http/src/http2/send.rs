@@ -43,7 +43,7 @@ impl<T> Http2<T> {
     }
 
     /// Sends as much of a stored body as the windows allow, unless the body waits for `100 Continue`. If the caller
-    /// supplies the body in pieces, notes that the next piece is needed.
+    /// supplies the body in pieces, marks the stream as waiting for the next piece.
     pub(super) fn write_body(&mut self, id: u32) {
         let Some(stream) = self.streams.get(id).filter(|stream| !stream.waits()) else { return };
         match &stream.body {

@@ -93,7 +93,7 @@ impl Lines {
         match self.random.below(10) {
             0..4 => line.extend_from_slice(b" \"-"),
             4 => line.extend_from_slice(b" \"https://www.google.com/"),
-            // Every eighth URL is a page, and the next seven URLs are its parts. The referer is the page.
+            // URLs are in groups of eight: a page and its seven parts. The referer of a part is the page.
             _ => {
                 line.extend_from_slice(b" \"https://www.example.com");
                 line.extend_from_slice(self.urls.path(url / 8 * 8));

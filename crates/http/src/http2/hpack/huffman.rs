@@ -1,10 +1,10 @@
-//! The Huffman code of strings (§5.2, Appendix B). It is a canonical code: the lengths of the codes determine the
-//! codes.
+//! The Huffman code of strings (§5.2, Appendix B). The code is canonical: the lengths of the code words determine the
+//! code words.
 //!
-//! Codes of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer codes are
-//! searched length by length.
+//! Code words of up to eight bits, which cover nearly all bytes of a head, are looked up in a table. Longer code words
+//! are searched length by length.
 
-/// Length in bits of the code of each byte value. The last entry is the end-of-string code, which is never sent.
+/// Length in bits of the code word of each byte value. The last entry is the end-of-string symbol, which is never sent.
 const CODE_LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
@@ -23,14 +23,14 @@ static CODE: Code = Code::new();
 
 /// The Huffman code that [`CODE_LENGTHS`] defines.
 struct Code {
-    /// The symbols (byte values and [`END_OF_STRING`]), sorted by the length of their codes and then by value.
+    /// The symbols (byte values and [`END_OF_STRING`]), sorted by the length of their code words and then by value.
     symbols: [u16; 257],
-    /// The first code of each length.
+    /// The first code word of each length.
     first: [u32; MAX_CODE_BITS + 2],
-    /// For each length, the index in `symbols` of the first code of this length.
+    /// For each length, the index in `symbols` of the first code word of this length.
     start: [u16; MAX_CODE_BITS + 2],
-    /// For each value of the next eight bits: the symbol, and the length of its code. The length is 0 if the code is
-    /// longer than eight bits.
+    /// For each value of the next eight bits: the symbol, and the length of its code word. The length is 0 if the code
+    /// word is longer than eight bits.
     short: [(u8, u8); 256],
 }
 
@@ -70,7 +70,7 @@ impl Code {
         code
     }
 
-    /// Finds the code at the start of `bits`, beginning with the highest bit. Returns its symbol and its length in
+    /// Finds the code word at the start of `bits`, beginning with the highest bit. Returns its symbol and its length in
     /// bits.
     fn find(&self, bits: u64) -> Option<(u16, u32)> {
         let (symbol, length) = self.short[(bits >> 56) as usize];
@@ -96,7 +96,8 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
             bits |= u64::from(byte) << (56 - count);
             count += 8;
         }
-        // The missing bits after the end of `text` are set to one. Only the end-of-string code consists of ones.
+        // The missing bits after the end of `text` are set to one. Only the code word of the end-of-string symbol
+        // consists of ones.
         let padded = bits | u64::MAX.checked_shr(count).unwrap_or(0);
         match CODE.find(padded) {
             Some((symbol, length)) if length <= count && symbol != END_OF_STRING => {
@@ -113,7 +114,7 @@ pub(super) fn decode(text: &[u8], into: &mut Vec<u8>) -> Option<()> {
 mod tests {
     use super::*;
 
-    /// Returns the code of a symbol and the length of the code.
+    /// Returns the code word of a symbol, and its length in bits.
     fn code(symbol: u16) -> (u32, usize) {
         let at = CODE.symbols.iter().position(|other| *other == symbol).unwrap();
         let length = usize::from(CODE_LENGTHS[usize::from(symbol)]);
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn padding_is_ones_and_shorter_than_a_byte() {
         assert_eq!(decoded(b""), Some(Vec::new()));
-        // The code of `0` is 00000; the other three bits are padding.
+        // The code word of `0` is 00000; the other three bits are padding.
         assert_eq!(decoded(&[0b0000_0111]), Some(b"0".to_vec()));
         for bad in [&[0b0000_0110][..], &[0b0000_0111, 0xff], &[0xff], &[0xff; 4], &[0xff; 9], &[0x00]] {
             assert_eq!(decoded(bad), None, "{bad:?}");
