@@ -44,11 +44,11 @@ pub struct Record {
     /// The version of brimful that made the Record. Absent in Records of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub brimful_version: Option<String>,
-    /// The brimful command that made the run, with its arguments. If several processes generated the load, the command
-    /// of the first process.
+    /// The brimful command that made the run, with its arguments. If several processes generated the load, it is the
+    /// command of the first process.
     pub command: Vec<String>,
-    /// Labels of the run, from `--label`: name and value of each label. If several processes generated the load and the
-    /// values differ, all values, separated by commas.
+    /// Labels of the run, from `--label`: name and value of each label. If several processes generated the load with
+    /// different values, the value of the label lists all of them, separated by commas.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     /// The machine that generated the load. Absent in Records of older versions.
@@ -158,8 +158,8 @@ pub struct Record {
     pub generator: Generator,
     /// The monitor's metrics of the server, if a monitor was running.
     pub server: Option<Server>,
-    /// The objectives of the run, and whether they were met. If several processes generated the load, the objectives
-    /// that were specified when their Records were merged.
+    /// The objectives of the run, and whether they were met. If several processes generated the load, these are the
+    /// objectives that were specified when the Records of the processes were merged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<Objective>,
     /// The measurement of the client's maximum rate ([`Generator::max_rate`]), if this command made it.
@@ -341,7 +341,8 @@ pub struct ReplyRate {
     pub max: Option<f64>,
     /// Standard deviation of the samples; absent with fewer than two samples.
     pub stddev: Option<f64>,
-    /// Half-width of the 95 % confidence interval of the mean (Student's t); absent with fewer than two samples.
+    /// Half-width of the 95 % confidence interval of the mean throughput (Student's t); absent with fewer than two
+    /// samples.
     pub ci95_half_width: Option<f64>,
 }
 

@@ -158,7 +158,7 @@ impl RawServer {
         Self::start(script(answering.into_iter().cycle().take((2 * requests).max(1)).chain([Step::Close])))
     }
 
-    /// Responds to `requests` requests in total. Then it closes all connections and refuses new ones.
+    /// Responds to `requests` requests in total. Then the server closes all connections and refuses new ones.
     pub fn dies_after(requests: usize) -> RawServer {
         let seen = AtomicUsize::new(0);
         Self::run(free_listener(), move |shared, conn, _| {

@@ -34,9 +34,9 @@ pub struct Generator {
     /// CPU time that the host did not give to the generator although the generator had work.
     #[serde(default)]
     pub host: HostContention,
-    /// Speed of one CPU of the generator's host, measured just before the load began: the generator's first CPU, if the
-    /// generator is pinned. If several processes generated the load, the lowest value of each field. `None` if the
-    /// speed was not measured.
+    /// Speed of one CPU of the generator's host, measured just before the load began. If the generator is pinned, it is
+    /// the generator's first CPU. If several processes generated the load, each field has the lowest value of all
+    /// processes. `None` if the speed was not measured.
     #[serde(default)]
     pub host_probe: Option<HostProbe>,
     /// Panic messages of the threads that panicked. Calls of these threads are counted up to the panic. The other

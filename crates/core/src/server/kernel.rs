@@ -159,8 +159,9 @@ pub struct Pressure {
 /// Shares of time in which threads waited for a resource, from the totals of Linux's pressure stall information.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
-    /// Share of time in which at least one thread waited.
+    /// Share of time in which at least one thread was waiting for the resource.
     pub some: f64,
-    /// Share of time in which all threads that had work waited. Absent for CPUs, because some thread is always running.
+    /// Share of time in which all threads that had work were waiting for the resource. Absent for CPUs, because some
+    /// thread is always running.
     pub full: Option<f64>,
 }

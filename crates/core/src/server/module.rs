@@ -68,8 +68,8 @@ pub struct ModuleServer {
     pub blocks_read_per_request: Option<f64>,
 }
 
-/// The lowest plausible value of `unexplained_cpu_us`. Slightly negative values are plausible, because measuring a
-/// request costs CPU time.
+/// The lowest plausible value of `unexplained_cpu_us`. Slightly negative values are plausible, because the measurement
+/// adds a few microseconds to the CPU time of the sampled requests.
 const MIN_UNEXPLAINED_CPU_US: f64 = -3.0;
 
 impl ModuleServer {

@@ -52,9 +52,9 @@ pub struct Program {
     pub major_faults: Option<u64>,
     /// Number of context switches, voluntary and involuntary.
     pub context_switches: Option<u64>,
-    /// The CPU quota of the program's control group or of one of its parent groups. If several quotas apply, the one
-    /// that throttled the program longest; if none throttled it, the lowest one. Left out if there is no quota or none
-    /// can be read.
+    /// The CPU quota of the program's control group or of one of its parent groups. If several quotas apply, it is the
+    /// one that throttled the program longest, or the lowest one if none throttled the program. Left out if there is no
+    /// quota or none can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
     /// Means over the samples of the interval. The fields with the same names in this structure are the values at the
