@@ -48,8 +48,8 @@ pub struct Survey {
     pub levels: Vec<Level>,
     /// Service demands of one request, by station and class.
     pub demands: Vec<Demand>,
-    /// Highest rate, in calls per second, that this client can generate before the client itself becomes the limit, as
-    /// measured.
+    /// Measured maximum of the rate, in calls per second, that this client can generate before the client itself
+    /// becomes the limit.
     pub client_max_rate: Option<f64>,
     /// Verdict on whether the survey's measurements can be trusted.
     pub verdict: Verdict,
@@ -508,8 +508,8 @@ pub struct Demand {
     pub seconds: f64,
     /// Half-width of the 95 % confidence interval of the demand, in seconds.
     pub ci95_half_width: Option<f64>,
-    /// The true demand in seconds per request, if the server reports it: its own measurement of the CPU time per call
-    /// at saturation.
+    /// The true demand in seconds per request, if the server reports it: the server's own measurement of the CPU time
+    /// per call at saturation.
     #[serde(rename = "truth")]
     pub true_seconds: Option<f64>,
 }

@@ -19,8 +19,8 @@ pub struct Tls {
     /// The oldest permitted version of TLS.
     #[serde(default, skip_serializing_if = "TlsVersion::is_oldest")]
     pub minimum: TlsVersion,
-    /// The server name that the client sends (SNI) and that the certificate must be valid for. If absent, the host of
-    /// the URL.
+    /// The server name that the client sends (SNI) and that the certificate must be valid for. If absent, it is the
+    /// host of the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sni: Option<String>,
     /// Whether the client accepts every certificate without verification.

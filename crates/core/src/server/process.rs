@@ -1,9 +1,9 @@
-//! The process group of metrics: the server's programs.
+//! Metrics of the server's programs: the group `process` of the monitor's metrics.
 
 use crate::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The process group of metrics as one line of the log of `brimful watch --log`.
+/// Metrics of the server's programs, as one line of the log of `brimful watch --log`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Programs {
     /// Metrics of each of the server's programs.
@@ -57,7 +57,7 @@ pub struct Program {
     /// quota or none can be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota: Option<CpuQuota>,
-    /// Means over the samples of the interval. The fields with the same names in this structure are the values at the
+    /// Means over the samples of the interval. The fields of this structure with the same names are the values at the
     /// end of the interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<ProgramMeans>,

@@ -277,7 +277,7 @@ impl ListedRequest {
         Ok(classes)
     }
 
-    /// Returns the requests that belong to `class`. If no request names a class, all requests do.
+    /// Returns the requests that belong to `class`. If no request names a class, returns all requests.
     pub(super) fn of_class(requests: Vec<ListedRequest>, class: &str) -> Vec<ListedRequest> {
         if requests.iter().all(|request| request.class.is_none()) {
             return requests;

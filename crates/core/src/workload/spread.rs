@@ -264,7 +264,7 @@ mod tests {
         for (text, mean) in [("3", 3.0), ("2.25", 2.25), ("geometric:4.2", 4.2), ("lognormal:9,0.3", 9.0), ("0.2", 1.0)]
         {
             // The fractional parts of multiples of the golden ratio cover the unit interval evenly. Their last binary
-            // digits, which determine the rounding, also do.
+            // digits, which determine the rounding, are also distributed evenly.
             let uniform = (0..n).map(|i| (f64::from(i) * 0.618_033_988_749_894_9).fract());
             let sum: u64 = uniform.map(|p| of(text).count(p)).sum();
             assert!((sum as f64 / f64::from(n) / mean - 1.0).abs() < 5e-3, "{text}: {}", sum as f64 / f64::from(n));

@@ -34,7 +34,8 @@ fn requests_are_answered_in_order_of_arrival() {
     for (index, conn) in conns.iter_mut().enumerate() {
         ask(conn, GET, &answer(index));
     }
-    // During the stall of the first of these requests, all others arrive, in the reverse order of the connections.
+    // During the stall of the first of these requests, all other requests arrive, in the reverse order of the
+    // connections.
     for conn in conns.iter_mut().rev() {
         conn.write_all(GET.repeat(2).as_bytes()).unwrap();
     }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-/// Number of bytes that the size of an entry has in addition to the lengths of its name and value (§4.1).
+/// Number of bytes that count toward the size of an entry in addition to its name and value (§4.1).
 pub(super) const ENTRY_OVERHEAD: usize = 32;
 /// Maximum size of the dynamic table in bytes. It is the default of the protocol (RFC 9113 §6.5.2).
 const MAX_SIZE: usize = 4096;
