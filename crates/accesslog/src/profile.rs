@@ -164,7 +164,7 @@ impl Profiler {
         EntryDecision::Accepted
     }
 
-    /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_why`.
+    /// Completes the profile, except for `command`, `brimful_version`, `workload` and `workload_arrivals_reason`.
     ///
     /// # Errors
     /// [`LogError::NoRequests`] if there was no request at all, or no request in the specified peak window.

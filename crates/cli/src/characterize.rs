@@ -144,10 +144,10 @@ fn characterize(
     };
     match workload(&profile, coming) {
         Ok(chosen) => {
-            (profile.workload, profile.workload_arrivals_why) = (Some(chosen.workload), chosen.arrivals_reason)
+            (profile.workload, profile.workload_arrivals_reason) = (Some(chosen.workload), chosen.arrivals_reason)
         }
         Err(error) if coming == ArrivalChoice::Sessions => return Err(log_error(error)),
-        Err(error) => profile.workload_arrivals_why = error.to_string(),
+        Err(error) => profile.workload_arrivals_reason = error.to_string(),
     }
     Ok(Some((profile, interrupted)))
 }
@@ -277,7 +277,7 @@ fn out_content(out: Option<&Path>, profile: &Profile, json: String) -> anyhow::R
 
 /// The Workload in TOML, with a comment on its origin.
 fn workload_toml(profile: &Profile) -> anyhow::Result<String> {
-    let why = one_line(&profile.workload_arrivals_why);
+    let why = one_line(&profile.workload_arrivals_reason);
     let Some(workload) = &profile.workload else {
         return Err(UsageError(format!("no Workload can be made for --out: {why}")).into());
     };

@@ -108,8 +108,9 @@ pub struct MetricChange {
     pub is_new: bool,
     /// Other differences between the runs `before` and `after`, as text for the user: for example, another version of
     /// brimful or of the kernel.
+    #[serde(rename = "also_changed")]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub also_changed: Vec<String>,
+    pub other_changes: Vec<String>,
 }
 
 /// Whether a detected change is an improvement.

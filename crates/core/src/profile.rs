@@ -93,7 +93,8 @@ pub struct Profile {
     /// A workload that generates traffic like that of this profile.
     pub workload: Option<Workload>,
     /// Explanation for the user why `workload` has this arrival process.
-    pub workload_arrivals_why: String,
+    #[serde(rename = "workload_arrivals_why")]
+    pub workload_arrivals_reason: String,
     /// Limitations of this profile for the user, one sentence each.
     pub notes: Vec<String>,
 }
@@ -249,7 +250,8 @@ pub struct SlowestHour {
     /// Service times in this hour. The error of a percentile is at most 6 %.
     pub service_s: Times,
     /// Median, over all hours of the log, of the hour's 95th percentile of the service time, in seconds.
-    pub usual_p95_s: f64,
+    #[serde(rename = "usual_p95_s")]
+    pub median_p95_s: f64,
 }
 
 /// Service times of a URL.
@@ -263,7 +265,8 @@ pub struct UrlTimes {
     /// The error of a percentile is at most 6 %.
     pub service_s: Times,
     /// Sum of the URL's service times divided by the sum of all service times.
-    pub share_time: f64,
+    #[serde(rename = "share_time")]
+    pub time_share: f64,
 }
 
 /// The distribution of response sizes in bytes.

@@ -133,8 +133,9 @@ pub struct RateUnderObjective {
     /// at light load and this value was not measured.
     pub limit: Option<f64>,
     /// The limit divided by the value at light load, if the limit is relative, as in `p99<10x`.
+    #[serde(rename = "times_light_load")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub times_light_load: Option<f64>,
+    pub light_load_factor: Option<f64>,
     /// Value of the objective's measure at light load, in the unit of `limit`.
     pub light_load: Option<f64>,
     /// The highest rate at which the objective is met, in calls per second.

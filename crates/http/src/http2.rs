@@ -274,7 +274,7 @@ impl<T> Http2<T> {
     }
 
     /// Whether a stream can be opened now.
-    pub fn has_room(&self) -> bool {
+    pub fn can_open_stream(&self) -> bool {
         self.streams() < self.peer.max_streams as usize && !self.refuses_new_streams()
     }
 
@@ -289,7 +289,7 @@ impl<T> Http2<T> {
     }
 
     /// Sends an HTTP/2 request on a new stream. Returns the stream's number. The caller must have checked
-    /// [`Http2::has_room`].
+    /// [`Http2::can_open_stream`].
     pub fn open(&mut self, request: &Request, value: T) -> u32 {
         let id = self.streams.next();
         let body = match request.body().filter(|body| !body.is_empty()) {

@@ -55,8 +55,8 @@ fn changes(history: &History) -> String {
     };
     let rows = history.changes.iter().take(MAX_CHANGES).map(row).collect();
     let mut table = narrow(columns, rows, &[]);
-    for change in history.changes.iter().take(MAX_CHANGES).filter(|change| !change.also_changed.is_empty()) {
-        let what = format!("Also changed on {}: {}.", date(&change.after), change.also_changed.join("; "));
+    for change in history.changes.iter().take(MAX_CHANGES).filter(|change| !change.other_changes.is_empty()) {
+        let what = format!("Also changed on {}: {}.", date(&change.after), change.other_changes.join("; "));
         let what = wrap(&one_line(&what), 0);
         if !table.ends_with(&what) {
             table += &what;

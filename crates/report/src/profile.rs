@@ -131,7 +131,7 @@ fn some(mut names: Vec<String>) -> String {
 
 fn workload(profile: &Profile) -> String {
     let what = profile.workload.as_ref().map(described);
-    let why = Some(foreign_words(&profile.workload_arrivals_why)).filter(|why| !why.is_empty());
+    let why = Some(foreign_words(&profile.workload_arrivals_reason)).filter(|why| !why.is_empty());
     match (what, why) {
         (None, None) => String::new(),
         (None, Some(why)) => said("workload", &format!("none: {why}")),

@@ -166,7 +166,7 @@ impl DividedSeries {
                 interval95,
                 direction: direction(interval95, self.kind.lower_is_better),
                 is_new: after >= first_new,
-                also_changed: also_changed(&runs[before].1, &runs[after].1),
+                other_changes: other_changes(&runs[before].1, &runs[after].1),
             }
         };
         self.parts.windows(2).map(change).collect()
@@ -215,7 +215,7 @@ fn kernel(run: &Run) -> Option<String> {
 }
 
 /// Describes the test conditions that differ between two runs, like `versions of brimful: 0.1.0, then 0.2.0`.
-fn also_changed(before: &Run, after: &Run) -> Vec<String> {
+fn other_changes(before: &Run, after: &Run) -> Vec<String> {
     let all = CONDITIONS.iter().chain(&FURTHER_CONDITIONS);
     let changed = |(what, condition): &(&str, Condition)| {
         let (before, after) = (condition(before)?, condition(after)?);

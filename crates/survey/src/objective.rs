@@ -155,7 +155,7 @@ fn result(
     RateUnderObjective {
         objective: objective.to_string(),
         limit: objective.slo.as_ref().map(|slo| slo.limit),
-        times_light_load: match objective.spec {
+        light_load_factor: match objective.spec {
             SloSpec::Relative { factor, .. } => Some(factor),
             SloSpec::Absolute(_) => None,
         },

@@ -64,7 +64,7 @@ impl SlowRequests {
                 url: text(&url.url),
                 method: text(&url.method),
                 service_s: times.to_times()?,
-                share_time: if self.sum_ns > 0.0 { times.sum_ns() / self.sum_ns } else { 0.0 },
+                time_share: if self.sum_ns > 0.0 { times.sum_ns() / self.sum_ns } else { 0.0 },
             })
         };
         timed.into_iter().filter_map(describe).collect()
@@ -82,7 +82,7 @@ impl SlowRequests {
         Some(SlowestHour {
             from: show(slowest.saturating_mul(3_600_000_000_000)),
             service_s: self.by_hour.get(slowest)?.to_times()?,
-            usual_p95_s: usual / 1e9,
+            median_p95_s: usual / 1e9,
         })
     }
 }

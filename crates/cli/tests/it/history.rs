@@ -244,7 +244,7 @@ fn what_else_changed_with_a_figure_is_named() {
         "software of the server: nginx/1.22.1, then nginx/1.26.0",
         "kernels of the load generator: 6.1.0, then 6.12.0",
     ];
-    assert_eq!(changes(&history, "p99")[0].also_changed, expected);
+    assert_eq!(changes(&history, "p99")[0].other_changes, expected);
 }
 
 #[test]

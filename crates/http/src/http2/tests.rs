@@ -151,7 +151,7 @@ fn responses_may_arrive_in_any_order_and_interleaved() {
     assert_eq!(connection.listener.heads, "2: HTTP/2 200;;|0: HTTP/2 200;content-length: 3;;|1: HTTP/2 404;;|");
     assert_eq!(connection.listener.body, b"12abc3456");
     assert_eq!(connection.take_output(), [(kind::SETTINGS, flag::ACK, 0, vec![])]);
-    assert_eq!((connection.http2.streams(), connection.http2.has_room()), (0, true));
+    assert_eq!((connection.http2.streams(), connection.http2.can_open_stream()), (0, true));
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn violations_of_the_connection_are_named_and_reported_to_the_server() {
         let reported = [[0; 4], code.to_be_bytes()].concat();
         assert_eq!((last.0, &last.3), (kind::GOAWAY, &reported), "{part}");
         assert_eq!(connection.receive(b"more"), (vec![], Some(error)), "the connection stays unusable");
-        assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
+        assert!(connection.http2.refuses_new_streams() && !connection.http2.can_open_stream());
         assert_eq!(connection.http2.take_streams().map(|stream| stream.value).collect::<Vec<_>>().last(), Some(&2));
     }
 }
@@ -306,7 +306,11 @@ fn after_goaway_the_streams_that_the_server_processes_are_completed() {
     let bytes = [settings(&[]), goaway(u32::MAX), headers(WHOLE | END_STREAM, 1, OK), goaway(3)].concat();
     let over = vec![(0, whole(200, 10, 0)), (2, StreamEnd::GoneAway), (3, StreamEnd::GoneAway)];
     assert_eq!(connection.receive(&bytes), (over, None));
-    assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room() && connection.http2.streams() == 1);
+    assert!(
+        connection.http2.refuses_new_streams()
+            && !connection.http2.can_open_stream()
+            && connection.http2.streams() == 1
+    );
     assert_eq!(connection.receive(&headers(WHOLE | END_STREAM, 3, OK)), (vec![(1, whole(200, 10, 0))], None));
     // A later GOAWAY cannot increase the number of the last stream.
     assert_eq!(connection.receive(&goaway(9)), (vec![], None));
@@ -360,24 +364,24 @@ fn pings_are_answered_and_counted() {
 fn the_servers_limit_of_streams_is_kept() {
     let mut connection = Connection::with(2);
     assert_eq!((connection.http2.max_streams(), connection.http2.assumed_max_streams()), (None, None));
-    assert!(!connection.http2.has_room());
+    assert!(!connection.http2.can_open_stream());
     connection.receive(&settings(&[(3, 3)]));
-    assert!(connection.http2.has_room());
+    assert!(connection.http2.can_open_stream());
     connection.http2.open(&request(b""), 2);
-    assert!(!connection.http2.has_room() && connection.http2.max_streams() == Some(3));
+    assert!(!connection.http2.can_open_stream() && connection.http2.max_streams() == Some(3));
     connection.receive(&headers(WHOLE | END_STREAM, 3, OK));
-    assert!(connection.http2.has_room());
+    assert!(connection.http2.can_open_stream());
     let mut unlimited = Connection::with(0);
     unlimited.receive(&settings(&[]));
     assert_eq!(unlimited.http2.max_streams(), Some(u32::MAX));
     // The limit of an earlier connection applies until the server's settings arrive.
     let mut expecting = Connection::with(1);
-    assert!(!expecting.http2.has_room());
+    assert!(!expecting.http2.can_open_stream());
     expecting.http2.assume_max_streams(2);
-    assert!(expecting.http2.has_room() && expecting.http2.assumed_max_streams() == Some(2));
+    assert!(expecting.http2.can_open_stream() && expecting.http2.assumed_max_streams() == Some(2));
     expecting.receive(&settings(&[(3, 1)]));
     expecting.http2.assume_max_streams(2);
-    assert!(!expecting.http2.has_room() && expecting.http2.assumed_max_streams() == Some(1));
+    assert!(!expecting.http2.can_open_stream() && expecting.http2.assumed_max_streams() == Some(1));
 }
 
 /// Removes the output, and returns its DATA frames: stream, length, and whether the frame ends the stream.
@@ -561,5 +565,5 @@ fn after_goaway_no_stream_can_be_opened() {
     let mut connection = Connection::with(0);
     connection.http2.send_goaway();
     assert_eq!(connection.take_output(), [(kind::GOAWAY, 0, 0, vec![0; 8])]);
-    assert!(connection.http2.refuses_new_streams() && !connection.http2.has_room());
+    assert!(connection.http2.refuses_new_streams() && !connection.http2.can_open_stream());
 }

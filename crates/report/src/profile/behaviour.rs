@@ -81,7 +81,7 @@ pub(super) fn slowest(profile: &Profile) -> String {
             count(hour.service_s.samples),
             percentile(&hour.service_s, "95"),
             foreign(&hour.from, 40),
-            seconds(hour.usual_p95_s)
+            seconds(hour.median_p95_s)
         );
         said("slowest", &what)
     });
@@ -98,7 +98,7 @@ pub(super) fn slowest(profile: &Profile) -> String {
     let row = |url: &UrlTimes| {
         let method =
             if url.method.is_empty() || url.method == "GET" { String::new() } else { foreign(&url.method, 10) + " " };
-        let mut cells = vec![count(url.service_s.samples), percent(url.share_time), seconds(url.service_s.mean)];
+        let mut cells = vec![count(url.service_s.samples), percent(url.time_share), seconds(url.service_s.mean)];
         cells.extend(["50", "95", "99"].map(|of| percentile(&url.service_s, of)));
         cells.extend([seconds(url.service_s.max), method + &foreign(&url.url, 36)]);
         cells

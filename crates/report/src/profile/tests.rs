@@ -147,16 +147,16 @@ fn a_profile() -> Profile {
         slowest_hour: Some(SlowestHour {
             from: "2026-03-08T03:00:00Z".to_owned(),
             service_s: times(0.4),
-            usual_p95_s: 0.075,
+            median_p95_s: 0.075,
         }),
         slowest_urls: vec![
             UrlTimes {
                 url: "/search?q=brim".to_owned(),
                 method: "POST".to_owned(),
                 service_s: times(0.3),
-                share_time: 0.33,
+                time_share: 0.33,
             },
-            UrlTimes { url: "/".to_owned(), method: "GET".to_owned(), service_s: times(0.02), share_time: 0.1 },
+            UrlTimes { url: "/".to_owned(), method: "GET".to_owned(), service_s: times(0.02), time_share: 0.1 },
         ],
         classes: vec![
             class("small", "1 – 9,876 bytes", 0.81, 0.22, 3_400.0),
@@ -195,7 +195,7 @@ fn a_profile() -> Profile {
             cut_short: 0,
         }),
         workload: Some(workload),
-        workload_arrivals_why: "the index of dispersion is 1.9 in a second".to_owned(),
+        workload_arrivals_reason: "the index of dispersion is 1.9 in a second".to_owned(),
         notes: vec!["All stamps are whole seconds.".to_owned()],
     }
 }
@@ -250,7 +250,7 @@ fn hostile(name: &str) -> Profile {
     let name = || name.to_owned();
     let mut profile = a_profile();
     (profile.format, profile.from, profile.to, profile.timezone) = (name(), name(), name(), name());
-    (profile.classes_by, profile.workload_arrivals_why, profile.hurst_missing) = (name(), name(), Some(name()));
+    (profile.classes_by, profile.workload_arrivals_reason, profile.hurst_missing) = (name(), name(), Some(name()));
     (profile.hurst, profile.peak.from, profile.robots.policy) = (None, name(), name());
     profile.notes.push(name());
     profile.formats[0].name = name();

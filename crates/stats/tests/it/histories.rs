@@ -57,7 +57,7 @@ fn an_old_change_is_only_mentioned() {
     runs[7].server_software = Some("nginx/1.22".to_owned());
     let found = history_of(runs).unwrap();
     assert_eq!(found.headline, "No change was found in the newest 5 of 20 runs; the last change was on 2026-11-27.");
-    assert_eq!(found.changes[0].also_changed, ["software of the server: nginx/1.22, then nginx/1.26"]);
+    assert_eq!(found.changes[0].other_changes, ["software of the server: nginx/1.22, then nginx/1.26"]);
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl<'a, W: Workload, R: Requests<'a>, O: Observer, I: Io<'a>> Shard<'a, W, R, O
     fn send_on_streams(&mut self, slot: u32, now: Nanos) {
         loop {
             let Some(connection) = self.connections.get_mut(slot) else { return };
-            let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.has_room()) else { return };
+            let Some(http2) = connection.protocol.http2_mut().filter(|http2| http2.can_open_stream()) else { return };
             let Some(mut call) = connection.calls.pop_front() else { return };
             let request = self.requests.request(&call.spec, call.is_last);
             let stamp = call.stamp;
