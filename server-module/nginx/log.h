@@ -85,8 +85,8 @@ ngx_http_brimful_log_begins(ngx_http_request_t *r)
 }
 
 /* Estimates the wait for upstream servers from nginx's own measurement, in whole milliseconds, and moves this time from
- * PROCESS to UPSTREAM. Used for an upstream server without an `upstream` block in the configuration, whose functions the
- * module has not wrapped. */
+ * PROCESS to UPSTREAM. Used if the configuration has no `upstream` block for the server: the module does not wrap nginx's
+ * functions for such a server. */
 static BRIMFUL_APART void
 ngx_http_brimful_estimate_upstream(ngx_http_brimful_request_t *request, ngx_http_request_t *r)
 {

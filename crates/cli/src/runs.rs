@@ -22,7 +22,8 @@ pub fn files_in(directory: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>, U
     Ok(paths)
 }
 
-/// Whether a file in a directory is a Record or a survey. Otherwise, prints a note that the file is left out.
+/// Returns true if a file in a directory is a Record or a survey. If it is neither, prints a note that the file is left
+/// out.
 pub fn is_run(path: &Path, text: &str) -> bool {
     let schema = schema(text);
     let is_run = schema.is_empty() || is_run_schema(&schema);

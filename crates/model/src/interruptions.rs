@@ -135,7 +135,7 @@ impl InterruptionLoad {
         self.hazard * self.mean * self.remaining()
     }
 
-    /// The interruptions halfway between this and another estimate for the same station.
+    /// The mean of this estimate of a station's interruptions and another one.
     pub(crate) fn halfway(&self, other: &Self) -> Self {
         let found = self.found.iter().zip(&other.found).map(|(a, b)| f64::midpoint(*a, *b)).collect();
         let share = f64::midpoint(self.share, other.share);

@@ -37,7 +37,7 @@ pub struct ConnectionsSample {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PortSample {
-    /// The port's number.
+    /// Number of the TCP port on which the server listens.
     pub port: u16,
     /// The port's listening sockets; `None` while no socket listens.
     pub listener: Option<ListenerSample>,

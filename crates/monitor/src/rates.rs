@@ -12,7 +12,7 @@ use serde::Serialize;
 /// sample of another namespace.
 pub type Rates = PerGroup<GroupMetrics>;
 
-/// Defines the type of each group's value in [`Rates`]: the group's metrics over a period.
+/// Marker type. With it as the parameter of [`PerGroup`], the value of each group is the group's metrics over a period.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GroupMetrics;
 

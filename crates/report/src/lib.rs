@@ -43,7 +43,7 @@ pub enum ReportError {
     /// The document cannot be serialized as JSON.
     #[error("the {document} could not be written as JSON ({source}): report this, with the command line, as a bug")]
     Json {
-        /// Name of the document, as in `survey`.
+        /// Kind of the document, for example `survey`.
         document: &'static str,
         /// The serializer's error.
         source: serde_json::Error,

@@ -143,7 +143,7 @@ impl Account {
     }
 
     /// Sets the initial length of intervals to about `length` ([`Series::with_interval_length`]). If this is the
-    /// shortest possible length, completed calls are also counted in even shorter parts of the window.
+    /// shortest possible length, completed calls of the measurement window are also counted in shorter intervals.
     #[must_use]
     pub fn with_interval_length(self, length: Nanos) -> Account {
         let series = Series::with_interval_length(length);

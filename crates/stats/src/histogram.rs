@@ -51,7 +51,7 @@ pub(crate) fn encode<C: Counter>(histogram: &Histogram<C>) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Adds an encoded histogram of the same bounds, which may be compressed, to `ours`. Returns the number of added
+/// Adds an encoded histogram to `ours`. It must have the same bounds, and may be compressed. Returns the number of added
 /// values. Visits only non-zero counters: usually a few hundred out of tens of thousands.
 ///
 /// # Errors

@@ -75,9 +75,9 @@ fn measures_capacity(level: &Level) -> bool {
 /// The permitted error of a prediction, relative to the measurement.
 #[derive(Clone, Copy)]
 struct Tolerance {
-    /// Errors below this share are always permitted.
+    /// A relative error below this one is always permitted, however narrow the prediction interval is.
     least: f64,
-    /// Errors above this share are never permitted, however wide the prediction interval is.
+    /// A relative error above this one is never permitted, however wide the prediction interval is.
     most: f64,
 }
 

@@ -35,7 +35,7 @@ impl HostNumber {
         Ipv6Addr::new(0x2001, 2, 0, self.0 as u16, 0, 0, 0, 1)
     }
 
-    /// The network of all IPv4 addresses of the host, in the notation of iproute2.
+    /// The IPv4 network (address and prefix length) that contains all addresses of this simulated host.
     pub fn ipv4_network(self) -> String {
         format!("198.18.{}.0/24", self.0)
     }

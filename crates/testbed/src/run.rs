@@ -156,7 +156,8 @@ impl NamesDirectory {
                 return NamesDirectory(Some(names));
             }
         }
-        // Continues without a lock: another user keeps the directory locked, so no test bed can remove it either.
+        // Continues without a lock. This is safe: while another user keeps the directory locked, no test bed can remove
+        // it.
         NamesDirectory(None)
     }
 }

@@ -29,7 +29,7 @@ struct Shared {
 
 impl WorkerServer {
     /// Starts a server that keeps each connection open until the client closes it. Before each response, the worker
-    /// computes until the time `service` has passed.
+    /// uses the CPU for the duration `service`.
     pub fn with_keep_alive(workers: usize, service: Duration) -> WorkerServer {
         WorkerServer::start(workers, service, false)
     }

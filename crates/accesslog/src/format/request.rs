@@ -44,7 +44,8 @@ pub(crate) struct RawRequest<'a> {
 }
 
 impl<'a> RawRequest<'a> {
-    /// Converts the texts of the line to an entry. `buffer` stores texts that differ from the line.
+    /// Converts the fields of the line to an entry. `buffer` stores the fields that had to be unescaped, because these
+    /// are not slices of the line.
     #[inline]
     pub(crate) fn build_entry(&self, buffer: &'a mut Vec<u8>) -> Entry<'a> {
         let needs_buffer = self.escaped_slots != 0 || self.doubled_quote_slots != 0 || !self.query.is_empty();

@@ -70,7 +70,7 @@ impl SlowRequests {
         timed.into_iter().filter_map(describe).collect()
     }
 
-    /// The hour with the highest 95th percentile; `None` if fewer than two hours have enough times. `show` formats a
+    /// The hour with the highest 95th percentile of response times; `None` if fewer than two hours have enough responses. `show` formats a
     /// time in nanoseconds since 1970.
     pub fn slowest_hour(&self, show: impl Fn(i64) -> String) -> Option<SlowestHour> {
         let enough = self.by_hour.iter().filter(|(_, times)| times.samples() >= MIN_TIMES);

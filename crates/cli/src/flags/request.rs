@@ -65,7 +65,7 @@ pub struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// Connect to the server at this Unix socket; the URL has the Host header and the path
+    /// Connect to the server at this Unix socket; the URL only sets the Host header and the path
     ///
     /// A URL like http+unix:/run/app.sock:/path does the same.
     #[arg(long, value_name = "PATH", hide_short_help = true)]
@@ -141,7 +141,7 @@ pub struct TlsArgs {
     pub ca: Option<PathBuf>,
     /// Client certificate for a server that requests one, a PEM file
     ///
-    /// The file also has the intermediate certificates up to its authority.
+    /// The file must also contain the intermediate certificates, if any.
     #[arg(long, value_name = "FILE", requires = "key", hide_short_help = true)]
     pub cert: Option<PathBuf>,
     /// Private key of the client certificate, a PEM file

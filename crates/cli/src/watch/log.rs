@@ -60,7 +60,8 @@ impl Logs {
         }
     }
 
-    /// Tries to write the waiting lines for the last time. Returns the number of lines that are missing.
+    /// Tries one last time to write the waiting lines, and closes the log. Returns the number of lines that could not be
+    /// written.
     pub fn close(mut self) -> u64 {
         let mut missing = 0;
         for log in &mut self.0 {

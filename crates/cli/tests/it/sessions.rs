@@ -153,8 +153,8 @@ fn the_record_has_the_defined_sessions_and_the_text_their_outcome() {
 /// The requests that a server has received: request line and `Cookie` field of each.
 type Asked = Arc<Mutex<Vec<(String, String)>>>;
 
-/// A server that sets a cookie `id` for clients without one, and counts its responses in another cookie. Also returns
-/// the requests that it receives.
+/// Starts a server that sets a cookie `id` for clients without one, and counts its responses in another cookie. The
+/// second value collects the requests that the server receives.
 fn cookie_server() -> (RawServer, Asked) {
     let asked = Asked::default();
     let noted = Arc::clone(&asked);

@@ -153,7 +153,7 @@ impl Measurement {
 /// A measurement, and the model's predictions of its response times.
 #[derive(Clone, Debug)]
 pub(super) struct ReplayedMeasurement {
-    /// The measurement.
+    /// The measurement whose calls are replayed through the model.
     pub measurement: Measurement,
     /// The mean response time that the model predicts for these calls; `None` before the prediction, or if it fails.
     pub modelled: Option<ModelledResponse>,

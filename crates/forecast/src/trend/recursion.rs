@@ -26,7 +26,7 @@ pub(super) struct State {
     pub level: f64,
     /// The slope b: the change of the level per step.
     pub slope: f64,
-    /// The deviation v from the level, which decreases with each step.
+    /// The deviation v of the value from the level. It decays towards zero.
     pub deviation: f64,
 }
 

@@ -48,7 +48,8 @@ struct Results {
     said: Vec<u8>,
 }
 
-/// Feeds the pieces, and responds to every request at once. Every other response has [`ANSWER`] bytes.
+/// Feeds the pieces, and responds to every request at once. Every second response has a body of
+/// [`ANSWER`] bytes; the others have none.
 fn feed_all(pieces: &[&[u8]]) -> Results {
     let mut server: Http2Server<usize> = Http2Server::default();
     let block = response_header_block(200, &[("content-type", "text/plain")]);

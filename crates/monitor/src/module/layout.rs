@@ -181,7 +181,7 @@ pub mod class {
     pub const BUCKETS_SIZE: usize = 8 * super::BUCKETS;
 }
 
-/// Offsets of the fields of a phase's times. Words have 64 bits.
+/// Offsets, in words of 64 bits, of the fields that contain the times of one phase.
 pub mod times {
     /// Offset of the number of requests that went through the phase.
     pub const COUNT_OFFSET: usize = 0;

@@ -9,7 +9,7 @@ use brimful_core::server::{SocketClass, SocketPort, SocketRequests};
 use std::collections::BTreeMap;
 
 /// Names of the size classes, in order. They are the names of the Server Module's default classes, without its class of
-/// empty responses: a response is never empty, because it has a head.
+/// responses with an empty body: here, the size includes the head, so it is never zero.
 pub const CLASS_NAMES: [&str; crate::ebpf::CLASSES] = ["under-5k", "5k-50k", "50k-100k", "100k-500k", "over-500k"];
 
 /// Limitations of every measurement of requests at sockets.

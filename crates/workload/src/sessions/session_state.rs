@@ -242,7 +242,8 @@ impl SessionState {
         })
     }
 
-    /// Begins the rest of a user between two sessions. The rest lasts at least as long as the wait after failures.
+    /// Begins the idle time of a user between two sessions. After a failed session, it is at least as long as the wait
+    /// after a failure.
     pub fn rest(&mut self, rest_s: &Spread) {
         self.phase = Phase::Resting;
         let rest = Nanos::from_secs_f64(draw_s(rest_s, &mut self.rng));

@@ -109,7 +109,8 @@ fn stray_stamps_do_not_stretch_the_span() {
     times.extend([0, MONDAY + 400 * DAY_S, MONDAY - 31 * DAY_S]);
     let span = calendar(&times).span().unwrap();
     assert_eq!((span.first_ns, span.last_ns, span.stray_requests), (MONDAY * NS_PER_S, (MONDAY + 9_990) * NS_PER_S, 3));
-    // Two groups of requests of the same size, a year apart, must count as one log without stray requests.
+    // Two groups with equally many requests, a year apart. Expects that neither group is discarded as requests with
+    // wrong times.
     let both: Vec<i64> = (0..100).flat_map(|i| [MONDAY + i, MONDAY + 365 * DAY_S + i]).collect();
     let span = calendar(&both).span().unwrap();
     assert_eq!((span.requests, span.stray_requests, span.first_ns), (200, 0, MONDAY * NS_PER_S));

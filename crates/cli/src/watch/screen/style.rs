@@ -109,7 +109,8 @@ pub fn wrap_items(items: &[Span<'static>], separator: &'static str, width: usize
     lines
 }
 
-/// Makes a paragraph, in which control characters are escaped, because some names were chosen by other users.
+/// Makes a paragraph and escapes its control characters. The text may contain names that other users chose, such as
+/// those of their processes.
 pub fn paragraph(mut lines: Vec<Line<'static>>) -> Paragraph<'static> {
     for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
         if let Cow::Owned(shown) = one_line(&span.content) {
