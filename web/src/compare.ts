@@ -22,7 +22,7 @@ export function comparePage(compared: Compared): Page {
 
 function caveats({ variability }: Compared): string[] {
   return variability === "within_runs"
-    ? ["Each side is one run, so differences from run to run are not known: another pair of runs may differ more."]
+    ? ["Each side is one run, so differences between runs are not known: another pair of runs may differ more."]
     : [];
 }
 

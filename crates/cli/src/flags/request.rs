@@ -65,7 +65,7 @@ pub struct RequestArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectionArgs {
-    /// Connect to the server at this Unix socket; the URL only sets the Host header and the path
+    /// Connect to this Unix socket; the URL only sets the Host header and the path
     ///
     /// A URL like http+unix:/run/app.sock:/path does the same.
     #[arg(long, value_name = "PATH", hide_short_help = true)]

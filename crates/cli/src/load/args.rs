@@ -94,8 +94,8 @@ pub struct LoadArgs {
     /// End the load when this is true, like 'p99>1s for 5s' or 'errors>5%' (repeatable)
     ///
     /// The exit code is then 1, and the Record says which condition ended the load. The condition must be met in every
-    /// second for as long as `for` says [default: 5s]. Calls that still wait for a response count, too. With --shard,
-    /// each part judges its own calls.
+    /// second for as long as `for` says [default: 5s]. Calls that still wait for a response count, too. Each part of
+    /// a load with --shard judges its own calls.
     #[arg(long, value_name = "CONDITION", hide_short_help = true)]
     pub stop_when: Vec<StopCondition>,
     /// S-Clients: keep this many connection attempts pending, with one call each

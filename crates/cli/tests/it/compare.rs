@@ -162,7 +162,7 @@ fn one_run_of_each_side_says_what_is_not_known() {
         assert!(low <= difference && difference <= high && low < high, "{figure:?}");
     }
     let text = words(&compare_in(&files, &["a.json", "b.json"]).exits(&[0]).stdout);
-    assert!(text.contains("differences from run to run are not known"), "{text}");
+    assert!(text.contains("differences between runs are not known"), "{text}");
     // A run does not differ from itself: all differences are zero, even if the intervals are wide.
     let text = words(&compare_in(&files, &["a.json", "a.json"]).exits(&[0]).stdout);
     assert!(text.contains("WARNING: a.json and a.json are the same run.") && !text.contains("* <0.001"), "{text}");
