@@ -72,7 +72,7 @@ fn port(command: &str) -> u16 {
 /// the machine.
 fn begins(command: &str, dir: &Path) {
     let mut survey = Running::start(shell(&format!("exec {command}"), dir));
-    survey.stderr_line("a first look");
+    survey.stderr_line("a short load to try");
     survey.ctrl_c();
     survey.finish();
 }

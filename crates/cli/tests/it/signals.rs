@@ -103,7 +103,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
         survey
     };
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let survey = survey("a first look");
+        let survey = survey("a short load to try");
         survey.signal(signal);
         survey.finish().exits(&[130]);
         assert_eq!(affinity(target.pid()), before, "{signal:?}");
@@ -112,7 +112,7 @@ fn a_servers_cpus_are_restored_however_its_survey_ends() {
         assert!(fs::read_to_string(&report).unwrap().contains(&document.started_at));
     }
 
-    survey("a first look").kill();
+    survey("a short load to try").kill();
     wait_until(|| affinity(target.pid()) == before);
 
     // A second Ctrl-C must end the survey at once. Here it comes during a pause that the first Ctrl-C does not end.

@@ -425,7 +425,7 @@ mod tests {
         let notes = words(&notes(&record));
         assert!(notes.contains("note: Skipped 1,200 empty lines before responses: the server"), "{notes}");
         assert!(notes.contains("note: The server ended connections with 15 calls under way on them"), "{notes}");
-        assert!(notes.contains("note: Calls began in ticks of 1.00 ms, as --tick asked"), "{notes}");
+        assert!(notes.contains("note: Calls began up to 1.00 ms late, because --tick groups them"), "{notes}");
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn one_level_many_times_does_not_tell_demands_from_background() {
     let records: Vec<Value> = [199.0, 200.0, 201.0, 200.0].map(even).into();
     let c = calibrate_records(&records).unwrap();
     assert!(near(c.model.demands[0][0], 0.0011, 0.01), "the background is charged to requests: {:?}", c.model.demands);
-    assert!(c.warnings.iter().any(|w| w.contains("no Record is of the idle server")), "{:?}", c.warnings);
+    assert!(c.warnings.iter().any(|w| w.contains("no Record shows the idle server")), "{:?}", c.warnings);
 }
 
 #[test]
