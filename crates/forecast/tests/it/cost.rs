@@ -8,13 +8,13 @@ use brimful_forecast::{
 use brimful_forecast::{MONTH_S, PeakBasis};
 use proptest::prelude::*;
 
-const DAY: u32 = 86_400;
+const DAY_S: u32 = 86_400;
 
 /// A forecast of arrivals that grow by 1/s each day: from 100/s on the first to 199/s on the last of 100 days. Peaks
 /// are twice the mean.
 fn growing() -> Forecast {
     let rates = (0..100).map(|i| 100.0 + f64::from(i)).collect();
-    let series = Series::new(Timestamp::from_unix(0), DAY, rates).unwrap();
+    let series = Series::new(Timestamp::from_unix(0), DAY_S, rates).unwrap();
     let options = ForecastOptions {
         horizon_s: 12.5 * MONTH_S,
         seasons: Some(Vec::new()),
@@ -56,7 +56,7 @@ fn configurations_are_compared_by_price_and_time() {
     assert!(small.crossing.unwrap().already && small.headroom.unwrap() < 0.0);
     assert_eq!((small.months_of_headroom, small.lasts), (Some(0.0), false));
     // A peak of 799/s means a mean of 399.5/s, which is reached 200 days after the end of the history.
-    let months = 200.0 * f64::from(DAY) / MONTH_S;
+    let months = 200.0 * f64::from(DAY_S) / MONTH_S;
     assert!((medium.months_of_headroom.unwrap() - months).abs() < 0.1, "{medium:?}");
     assert!((medium.headroom.unwrap() - (799.0 / 398.0 - 1.0)).abs() < 1e-12);
     assert!(medium.lasts && medium.lasts_safely && large.lasts && large.months_of_headroom.is_none());
@@ -104,7 +104,7 @@ fn comparisons_that_cannot_be_are_refused() {
 
 #[test]
 fn nothing_that_arrives_costs_nothing_per_request() {
-    let series = Series::new(Timestamp::from_unix(0), DAY, vec![0.0; 30]).unwrap();
+    let series = Series::new(Timestamp::from_unix(0), DAY_S, vec![0.0; 30]).unwrap();
     let options =
         ForecastOptions { horizon_s: 4.0 * MONTH_S, seasons: None, method: ForecastMethod::Auto, peak_to_mean: None };
     let table = cost_table(&[sized("a", 9.0, Some(5.0))], &forecast(&series, &options).unwrap(), 3.0).unwrap();

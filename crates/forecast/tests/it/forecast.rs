@@ -8,10 +8,8 @@ use rand::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
 use rand_pcg::Pcg64;
 
-/// Length of a day, in seconds.
-pub(crate) const DAY: u32 = 86_400;
-/// Length of an hour, in seconds.
-pub(crate) const HOUR: u32 = 3_600;
+pub(crate) const DAY_S: u32 = 86_400;
+pub(crate) const HOUR_S: u32 = 3_600;
 /// Weekly pattern: the amount that each day of the week adds to the arrival rate, per second.
 pub(crate) const WEEK: [f64; 7] = [0.0, 10.0, 12.0, 8.0, 5.0, -15.0, -20.0];
 
@@ -21,14 +19,12 @@ pub(crate) fn options(steps: usize, step_s: u32) -> ForecastOptions {
     ForecastOptions { horizon_s, seasons: None, method: ForecastMethod::Auto, peak_to_mean: None }
 }
 
-/// A series of rates that starts on 2026-01-01.
 pub(crate) fn series(step_s: u32, rates: &[f64]) -> Series {
     Series::new("2026-01-01".parse().unwrap(), step_s, rates.to_vec()).unwrap()
 }
 
-/// Forecasts the next `ahead` days from daily rates.
 pub(crate) fn daily(rates: &[f64], ahead: usize) -> Forecast {
-    forecast(&series(DAY, rates), &options(ahead, DAY)).unwrap()
+    forecast(&series(DAY_S, rates), &options(ahead, DAY_S)).unwrap()
 }
 
 /// `n` values of standard normal noise.
@@ -36,7 +32,6 @@ pub(crate) fn noise(seed: u64, n: usize) -> Vec<f64> {
     StandardNormal.sample_iter(Pcg64::seed_from_u64(seed)).take(n).collect()
 }
 
-/// Whether one of the forecast's notes contains the text `what`.
 pub(crate) fn says(forecast: &Forecast, what: &str) -> bool {
     forecast.notes.iter().any(|note| note.contains(what))
 }
@@ -73,12 +68,12 @@ fn intervals_hold_what_they_promise() {
     let line = |noise: &[f64]| -> Vec<f64> {
         noise.iter().enumerate().map(|(i, e)| 100.0 + 0.3 * i as f64 + WEEK[i % 7] + 5.0 * e).collect()
     };
-    assert_promised("a line", coverage(DAY, 120, 60, line));
-    assert_promised("a short line", coverage(DAY, 40, 20, line));
+    assert_promised("a line", coverage(DAY_S, 120, 60, line));
+    assert_promised("a short line", coverage(DAY_S, 40, 20, line));
     let growth = |noise: &[f64]| -> Vec<f64> {
         noise.iter().enumerate().map(|(i, e)| (4.0 + 0.004 * i as f64 + WEEK[i % 7] / 100.0 + 0.08 * e).exp()).collect()
     };
-    assert_promised("growth in proportion", coverage(DAY, 120, 60, growth));
+    assert_promised("growth in proportion", coverage(DAY_S, 120, 60, growth));
     let lasting = |noise: &[f64]| -> Vec<f64> {
         let mut deviation = 0.0;
         let step = |(i, e): (usize, &f64)| {
@@ -87,7 +82,7 @@ fn intervals_hold_what_they_promise() {
         };
         noise.iter().enumerate().map(step).collect()
     };
-    assert_promised("lasting deviations", coverage(DAY, 120, 60, lasting));
+    assert_promised("lasting deviations", coverage(DAY_S, 120, 60, lasting));
     let walk = |noise: &[f64]| -> Vec<f64> {
         let mut level = 200.0;
         let step = |(i, e): (usize, &f64)| {
@@ -96,13 +91,13 @@ fn intervals_hold_what_they_promise() {
         };
         noise.iter().enumerate().map(step).collect()
     };
-    assert_promised("a random walk", coverage(DAY, 400, 60, walk));
+    assert_promised("a random walk", coverage(DAY_S, 400, 60, walk));
     let hours = |noise: &[f64]| -> Vec<f64> {
         let hour = |i: usize| 20.0 * (i as f64 / 24.0 * std::f64::consts::TAU).sin();
         let day = |i: usize| if i / 24 % 7 > 4 { -15.0 } else { 6.0 };
         noise.iter().enumerate().map(|(i, e)| 100.0 + 0.01 * i as f64 + hour(i) + day(i) + 5.0 * e).collect()
     };
-    assert_promised("hours", coverage(HOUR, 24 * 7 * 3, 48, hours));
+    assert_promised("hours", coverage(HOUR_S, 24 * 7 * 3, 48, hours));
 }
 
 #[test]
@@ -148,14 +143,14 @@ fn a_scaled_history_has_the_scaled_forecast() {
 #[test]
 fn a_shifted_history_has_the_shifted_dates() {
     let rates: Vec<f64> = noise(1, 60).iter().enumerate().map(|(i, e)| 100.0 + i as f64 + 3.0 * e).collect();
-    let early = series(DAY, &rates);
-    let late = Series { start: early.start.plus_seconds(1000 * i64::from(DAY)), ..early.clone() };
-    let [early, late] = [early, late].map(|s| forecast(&s, &options(60, DAY)).unwrap());
+    let early = series(DAY_S, &rates);
+    let late = Series { start: early.start.plus_seconds(1000 * i64::from(DAY_S)), ..early.clone() };
+    let [early, late] = [early, late].map(|s| forecast(&s, &options(60, DAY_S)).unwrap());
     for (a, b) in early.points.iter().zip(&late.points) {
-        assert_eq!((a.likely, a.time.plus_seconds(1000 * i64::from(DAY))), (b.likely, b.time));
+        assert_eq!((a.likely, a.time.plus_seconds(1000 * i64::from(DAY_S))), (b.likely, b.time));
     }
     let [a, b] = [&early, &late].map(|f| crossing(f, 180.0).unwrap());
-    assert_eq!(a.likely.map(|t| t.plus_seconds(1000 * i64::from(DAY))), b.likely);
+    assert_eq!(a.likely.map(|t| t.plus_seconds(1000 * i64::from(DAY_S))), b.likely);
     assert!(a.likely.is_some());
 }
 
@@ -167,9 +162,9 @@ fn a_crossing_is_dated_by_the_forecast_and_bounded_by_its_interval() {
     let (earliest, likely, latest) = (found.earliest.unwrap(), found.likely.unwrap(), found.latest.unwrap());
     // The rate is 100 + i on day i after 2026-01-01, so it reaches 250 on day 150.
     let true_date: Timestamp = "2026-05-31".parse().unwrap();
-    assert!((likely.unix() - true_date.unix()).abs() <= 3 * i64::from(DAY), "{likely}");
+    assert!((likely.unix() - true_date.unix()).abs() <= 3 * i64::from(DAY_S), "{likely}");
     assert!(earliest < likely && likely < latest && !found.already, "{found:?}");
-    assert!(latest.unix() - earliest.unix() < 30 * i64::from(DAY), "{found:?}");
+    assert!(latest.unix() - earliest.unix() < 30 * i64::from(DAY_S), "{found:?}");
     let never = crossing(&forecast, 1000.0).unwrap();
     assert_eq!((never.earliest, never.likely, never.latest, never.already), (None, None, None, false));
     let already = crossing(&forecast, 150.0).unwrap();
@@ -182,8 +177,8 @@ fn a_crossing_is_dated_by_the_forecast_and_bounded_by_its_interval() {
 #[test]
 fn a_peak_within_the_day_crosses_sooner() {
     let rates: Vec<f64> = noise(3, 100).iter().enumerate().map(|(i, e)| 100.0 + i as f64 + 2.0 * e).collect();
-    let given = ForecastOptions { peak_to_mean: Some(1.25), ..options(300, DAY) };
-    let peaked = forecast(&series(DAY, &rates), &given).unwrap();
+    let given = ForecastOptions { peak_to_mean: Some(1.25), ..options(300, DAY_S) };
+    let peaked = forecast(&series(DAY_S, &rates), &given).unwrap();
     assert_eq!((peaked.peak.factor, peaked.peak.basis), (1.25, PeakBasis::Given));
     let flat = daily(&rates, 300);
     assert_eq!(flat.peak.basis, PeakBasis::Unknown);
@@ -199,23 +194,23 @@ fn far_ahead_hours_become_days_and_tell_their_peak() {
     let shape = |hour: usize| if hour == 14 { 2.0 } else { 22.0 / 23.0 };
     let rates: Vec<f64> = (5..24 * 40 + 3).map(|i| (50.0 + (i / 24) as f64) * shape(i % 24)).collect();
     let start: Timestamp = "2026-01-01 05:00".parse().unwrap();
-    let hours = Series::new(start, HOUR, rates).unwrap();
-    let far = forecast(&hours, &ForecastOptions { seasons: Some(vec![24, 168]), ..options(90, DAY) }).unwrap();
-    assert_eq!((far.history.step_s, far.history.rates.len(), far.points.len()), (DAY, 39, 90));
+    let hours = Series::new(start, HOUR_S, rates).unwrap();
+    let far = forecast(&hours, &ForecastOptions { seasons: Some(vec![24, 168]), ..options(90, DAY_S) }).unwrap();
+    assert_eq!((far.history.step_s, far.history.rates.len(), far.points.len()), (DAY_S, 39, 90));
     assert_eq!(far.history.start.to_string(), "2026-01-02T00:00:00Z");
     assert_eq!(far.peak.basis, PeakBasis::Learnt);
     assert!((far.peak.factor - 2.0).abs() < 1e-9, "{:?}", far.peak);
     assert_eq!(far.seasons, [7], "a season of 168 hours must become 7 days");
     assert!((far.points[89].likely / (51.0 + 38.0 + 90.0) - 1.0).abs() < 0.02, "{:?}", far.points[89]);
-    let near = forecast(&hours, &options(48, HOUR)).unwrap();
-    assert_eq!((near.history.step_s, near.peak.factor), (HOUR, 1.0));
+    let near = forecast(&hours, &options(48, HOUR_S)).unwrap();
+    assert_eq!((near.history.step_s, near.peak.factor), (HOUR_S, 1.0));
     assert_eq!(near.points.len(), 48);
 }
 
 #[test]
 fn of_fine_steps_only_the_last_weeks_count() {
     let rates: Vec<f64> = noise(4, 24 * 70).iter().map(|e| 100.0 + e).collect();
-    let near = forecast(&series(HOUR, &rates), &options(24, HOUR)).unwrap();
+    let near = forecast(&series(HOUR_S, &rates), &options(24, HOUR_S)).unwrap();
     assert_eq!((near.history.rates.len(), near.history.start.to_string().as_str()), (24 * 56, "2026-01-15T00:00:00Z"));
     assert!(says(&near, "last 56 days"), "{:?}", near.notes);
     assert_eq!(near.points[0].time.to_string(), "2026-03-12T00:00:00Z");
@@ -227,15 +222,15 @@ fn a_history_too_short_for_a_season_is_forecast_without_and_it_is_said() {
     let forecast = daily(&rates, 7);
     assert!(forecast.seasons.is_empty());
     assert!(says(&forecast, "No season of 7 steps: it needs a history of 14"), "{:?}", forecast.notes);
-    let asked = ForecastOptions { seasons: Some(vec![30]), ..options(7, DAY) };
-    let asked = brimful_forecast::forecast(&series(DAY, &rates), &asked).unwrap();
+    let asked = ForecastOptions { seasons: Some(vec![30]), ..options(7, DAY_S) };
+    let asked = brimful_forecast::forecast(&series(DAY_S, &rates), &asked).unwrap();
     assert!(says(&asked, "No season of 30 steps"), "{:?}", asked.notes);
 }
 
 #[test]
 fn what_is_too_short_for_anything_says_how_much_is_missing() {
     for n in 0..8 {
-        let error = forecast(&series(DAY, &vec![5.0; n]), &options(7, DAY)).unwrap_err();
+        let error = forecast(&series(DAY_S, &vec![5.0; n]), &options(7, DAY_S)).unwrap_err();
         assert_eq!(error, ForecastError::SeriesTooShort { given: n, needed: 8 });
         assert!(error.to_string().contains(&format!("{} more", 8 - n)), "{error}");
     }
@@ -277,7 +272,7 @@ fn a_jump_is_named_and_what_follows_it_can_be_forecast() {
 fn a_history_is_read_however_it_is_written() {
     let csv = "time,count\n2026-03-01 00:00,3600\n2026-03-01 01:00,7200\n2026-03-01 02:00,0\n";
     let read = Series::parse(csv, Unit::Counts, None).unwrap();
-    assert_eq!((read.step_s, read.rates.as_slice()), (HOUR, &[1.0, 2.0, 0.0][..]));
+    assert_eq!((read.step_s, read.rates.as_slice()), (HOUR_S, &[1.0, 2.0, 0.0][..]));
     for same in [
         "2026-03-01T00:00:00Z;3600\r\n2026-03-01T01:00:00Z;7200\r\n2026-03-01T02:00:00Z;0",
         "# from the proxy\n1772323200\t3600\n\n1772326800\t7.2e3\n1772330400\t0\n",
@@ -302,13 +297,13 @@ fn short_gaps_are_bridged_and_long_ones_refused() {
     let text = |missing: &[usize]| -> String {
         let days = (0..60).filter(|i| !missing.contains(i));
         let start: Timestamp = "2026-03-01".parse().unwrap();
-        days.map(|i| format!("{},{}\n", start.plus_seconds(i as i64 * i64::from(DAY)).date(), 100 + i)).collect()
+        days.map(|i| format!("{},{}\n", start.plus_seconds(i as i64 * i64::from(DAY_S)).date(), 100 + i)).collect()
     };
     let bridged = Series::parse(&text(&[10, 30, 31, 32]), Unit::Rates, None).unwrap();
     assert!(bridged.rates.iter().enumerate().all(|(i, r)| (r - 100.0 - i as f64).abs() < 1e-9));
     let gaps: Vec<(String, usize)> = bridged.bridged.iter().map(|g| (g.from.date(), g.steps)).collect();
     assert_eq!(gaps, [("2026-03-11".to_owned(), 1), ("2026-03-31".to_owned(), 3)]);
-    assert!(says(&forecast(&bridged, &options(7, DAY)).unwrap(), "4 missing values"));
+    assert!(says(&forecast(&bridged, &options(7, DAY_S)).unwrap(), "4 missing values"));
     let long = Series::parse(&text(&[30, 31, 32, 33]), Unit::Rates, None).unwrap_err().to_string();
     assert!(long.contains("4 steps from 2026-03-31") && long.contains("begins at 2026-04-04"), "{long}");
     let many = Series::parse(&text(&[5, 15, 25, 35, 45, 50, 55]), Unit::Rates, None).unwrap_err();
@@ -322,7 +317,7 @@ fn days_of_23_and_25_hours_are_days() {
     let local =
         "2026-03-28T00:00+01:00,1\n2026-03-29T00:00+01:00,2\n2026-03-30T00:00+02:00,3\n2026-03-31T00:00+02:00,4\n";
     let read = Series::parse(local, Unit::Rates, None).unwrap();
-    assert_eq!((read.step_s, read.rates.as_slice()), (DAY, &[1.0, 2.0, 3.0, 4.0][..]));
+    assert_eq!((read.step_s, read.rates.as_slice()), (DAY_S, &[1.0, 2.0, 3.0, 4.0][..]));
 }
 
 #[test]
@@ -331,7 +326,7 @@ fn days_are_those_of_the_clocks() {
         (10..31).map(|d| format!("2026-03-{d}T00:00:00{},{d}\n", offset[usize::from(d > 29)])).collect()
     };
     let dates = |series: &Series| {
-        let found = forecast(series, &options(3, DAY)).unwrap();
+        let found = forecast(series, &options(3, DAY_S)).unwrap();
         let times: Vec<String> = found.points.iter().map(|p| p.time.to_string()).collect();
         (found.history.start.date(), times.join(" "))
     };
@@ -362,13 +357,13 @@ fn seasons_follow_the_clocks() {
     let rate = |i: i64| if (9..18).contains(&hour(i)) { 100.0 } else { 10.0 };
     let text: String = (0..24 * 35).map(|i| format!("{},{}\n", first + 3600 * i, rate(i))).collect();
     let read = Series::parse(&text, Unit::Rates, Some(&berlin)).unwrap();
-    let found = forecast(&read, &options(72, HOUR)).unwrap();
+    let found = forecast(&read, &options(72, HOUR_S)).unwrap();
     for (i, point) in (24 * 35..).zip(&found.points) {
         assert!((point.likely - rate(i)).abs() < 10.0, "{}: {}, not {}", point.time, point.likely, rate(i));
     }
     assert!(found.seasons.iter().all(|season| season % 24 == 0), "{:?}", found.seasons);
     // In daily steps, all days must have the same rate: no day may include an hour of the previous or next day.
-    let far = forecast(&read, &options(30, DAY)).unwrap();
+    let far = forecast(&read, &options(30, DAY_S)).unwrap();
     assert_eq!(far.history.start.to_string(), "2026-03-01T00:00:00+01:00");
     assert_eq!(far.points[0].time.to_string(), "2026-04-05T00:00:00+02:00");
     let mean = (9.0 * 100.0 + 15.0 * 10.0) / 24.0;
@@ -376,7 +371,7 @@ fn seasons_follow_the_clocks() {
     let mixed = text.replace(&format!("{first},"), "2026-03-01T00:00:00+01:00,");
     let last = format!("{},", first + 3600 * (24 * 35 - 1));
     let mixed = mixed.replace(&last, "2026-04-05T00:00:00+02:00,");
-    let mixed = forecast(&Series::parse(&mixed, Unit::Rates, None).unwrap(), &options(72, HOUR)).unwrap();
+    let mixed = forecast(&Series::parse(&mixed, Unit::Rates, None).unwrap(), &options(72, HOUR_S)).unwrap();
     assert!(
         says(&mixed, "more than one offset from UTC; days and hours of the day are those of +02:00"),
         "{:?}",
@@ -414,8 +409,8 @@ fn what_is_no_history_is_refused_with_its_place() {
 
 #[test]
 fn options_that_cannot_be_are_refused() {
-    let history = series(DAY, &[5.0; 20]);
-    let good = options(7, DAY);
+    let history = series(DAY_S, &[5.0; 20]);
+    let good = options(7, DAY_S);
     for wrong in [
         ForecastOptions { horizon_s: 0.0, ..good.clone() },
         ForecastOptions { horizon_s: f64::NAN, ..good.clone() },
@@ -467,14 +462,14 @@ fn what_nothing_vouches_for_is_not_extrapolated_far() {
 fn growth_in_a_month_takes_two_to_see() {
     let hour = |i: usize| (100.0 + 0.2 * i as f64) * (1.0 + 0.3 * (i as f64 / 24.0 * std::f64::consts::TAU).sin());
     let rates = |n: usize| -> Vec<f64> { noise(6, n).iter().enumerate().map(|(i, e)| hour(i) + 2.0 * e).collect() };
-    let short = forecast(&series(HOUR, &rates(72)), &options(180, DAY)).unwrap();
+    let short = forecast(&series(HOUR_S, &rates(72)), &options(180, DAY_S)).unwrap();
     assert_eq!(short.growth_per_month, None);
     assert!(
         says(&short, "No growth per month is reported") && says(&short, "this one lasts 3 days"),
         "{:?}",
         short.notes
     );
-    let long = forecast(&series(HOUR, &rates(24 * 61)), &options(180, DAY)).unwrap();
+    let long = forecast(&series(HOUR_S, &rates(24 * 61)), &options(180, DAY_S)).unwrap();
     // The rate grows by 0.2 per hour from about 390. After 180 days, it is 3.2 times as high, which is a growth of
     // about 22 % per month.
     assert!((0.15..0.45).contains(&long.growth_per_month.unwrap()), "{:?}", long.growth_per_month);
@@ -544,11 +539,11 @@ fn the_back_test_chooses_scale_and_trend() {
 #[test]
 fn a_method_asked_for_is_used_whatever_the_back_test_finds() {
     let rates: Vec<f64> = (0..60).map(|i| if i % 20 < 10 { 100.0 } else { 50.0 }).collect();
-    let options = ForecastOptions { method: ForecastMethod::Line, seasons: Some(vec![20]), ..options(20, DAY) };
-    let asked = forecast(&series(DAY, &rates), &options).unwrap();
+    let options = ForecastOptions { method: ForecastMethod::Line, seasons: Some(vec![20]), ..options(20, DAY_S) };
+    let asked = forecast(&series(DAY_S, &rates), &options).unwrap();
     assert_eq!(asked.trend, TrendKind::Line);
     let falling: Vec<f64> = (0..60).map(|i| if i < 45 { 100.0 + i as f64 } else { 50.0 }).collect();
-    let asked = forecast(&series(DAY, &falling), &ForecastOptions { seasons: Some(Vec::new()), ..options }).unwrap();
+    let asked = forecast(&series(DAY_S, &falling), &ForecastOptions { seasons: Some(Vec::new()), ..options }).unwrap();
     assert_eq!(asked.trend, TrendKind::Line);
     assert!(says(&asked, "repeating the last value was no worse"), "{:?}", asked.notes);
 }
@@ -575,12 +570,12 @@ proptest! {
 
     #[test]
     fn any_history_gets_a_forecast_or_an_error(
-        start in any::<i64>(), step in prop_oneof![Just(0), Just(DAY), Just(HOUR), any::<u32>()], rates in any_rates(),
+        start in any::<i64>(), step in prop_oneof![Just(0), Just(DAY_S), Just(HOUR_S), any::<u32>()], rates in any_rates(),
         horizon_s in prop_oneof![any::<f64>(), 1.0..1e7], seasons in prop::option::of(prop::collection::vec(0_usize..40, 0..3)),
         zone in prop_oneof![Just("UTC"), Just("Europe/Berlin"), Just("Australia/Lord_Howe"), Just("-03:30")],
         method in any_method(), peak_to_mean in prop::option::of(any::<f64>()), limit in any::<f64>(),
     ) {
-        let series = Series { zone: zone.parse().unwrap(), start: Timestamp::from_unix(start), step_s: step, rates, ..series(DAY, &[]) };
+        let series = Series { zone: zone.parse().unwrap(), start: Timestamp::from_unix(start), step_s: step, rates, ..series(DAY_S, &[]) };
         let options = ForecastOptions { horizon_s, seasons, method, peak_to_mean };
         if let Ok(forecast) = forecast(&series, &options) {
             for p in &forecast.points {

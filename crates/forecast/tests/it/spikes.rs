@@ -1,6 +1,6 @@
 //! Tests forecasts of histories with spikes, with closed days, and without variation.
 
-use crate::forecast::{HOUR, WEEK, daily, noise, options, says, series};
+use crate::forecast::{HOUR_S, WEEK, daily, noise, options, says, series};
 use brimful_forecast::{Forecast, ForecastPoint, forecast};
 
 /// `n` daily rates of a growing site that starts at 1,000/s and has fewer requests at weekends. `share` is the standard
@@ -48,7 +48,7 @@ fn a_spike_among_hours_leaves_the_forecast_as_it_was() {
         100.0 * swing * if i / 24 % 7 > 4 { 0.7 } else { 1.0 } * (1.0 + 0.05 * e)
     };
     let plain: Vec<f64> = noise(4, 24 * 42).iter().enumerate().map(hour).collect();
-    let ahead = |rates: &[f64]| forecast(&series(HOUR, rates), &options(168, HOUR)).unwrap();
+    let ahead = |rates: &[f64]| forecast(&series(HOUR_S, rates), &options(168, HOUR_S)).unwrap();
     let expected = ahead(&plain);
     for hours in [500..501, 500..506, 1000..1001, 24 * 42 - 3..24 * 42 - 2, 3..4] {
         for factor in [0.0, 20.0] {
@@ -115,7 +115,7 @@ fn closed_days_and_nights_are_forecast_as_closed() {
         (hour, _) => 10.0 * hour as f64 * (1.0 + 0.1 * e),
     };
     let rates: Vec<f64> = noise(8, 24 * 35).iter().enumerate().map(hour).collect();
-    let found = forecast(&series(HOUR, &rates), &options(168, HOUR)).unwrap();
+    let found = forecast(&series(HOUR_S, &rates), &options(168, HOUR_S)).unwrap();
     for (h, point) in found.points.iter().enumerate() {
         let is_closed = h % 24 < 6 || h / 24 % 7 == 6;
         assert_eq!(point.likely == 0.0, is_closed, "{h}: {point:?}");
