@@ -7,11 +7,11 @@ use super::{Finding, Severity};
 
 /// Thresholds for the utilization of a CPU or a disk, and for the filled share of a queue.
 pub const BUSY_SHARE: Thresholds = Thresholds { near: 0.80, at: 0.95 };
-/// Thresholds for the share of a CPU's time that the hypervisor takes (steal). The hypervisor's own timekeeping causes
-/// less than 10 %. At 30 %, the provider has sold more CPU time than the physical host has.
+/// Thresholds for the share of a CPU's time that the hypervisor takes (steal), from which it limits the server. A few
+/// percent are usual on shared hosts. At 30 %, the provider has sold more CPU time than the physical host has.
 pub const STEAL: Thresholds = Thresholds { near: 0.10, at: 0.30 };
-/// Share of a CPU's time that the hypervisor takes (steal). Above this share, the host is unsuitable for measurements:
-/// results depend on the load of other virtual machines.
+/// Share of a CPU's time that the hypervisor takes (steal), above which the host is unsuitable for measurements. It is
+/// lower than [`STEAL`], because results depend on the load of other virtual machines long before steal limits a server.
 pub const UNSUITABLE_HOST_STEAL: f64 = 0.02;
 /// Thresholds for the share of a program's time in which it was ready to run but waited for a CPU. At `near`, it waited
 /// half as long as it ran. At `at`, it waited as long as it ran.
