@@ -157,17 +157,23 @@ mod tests {
             ("OPENSSH PRIVATE KEY", PemKind::PrivateKey, "ssh-keygen"),
             ("CERTIFICATE", PemKind::PrivateKey, "swapped"),
             ("EC PRIVATE KEY", PemKind::Certificate, "swapped"),
+            ("DSA PRIVATE KEY", PemKind::PrivateKey, "TLS 1.3 does not have"),
             ("PUBLIC KEY", PemKind::PrivateKey, "public key"),
             ("EC PARAMETERS", PemKind::PrivateKey, "-genkey"),
             ("TRUSTED CERTIFICATE", PemKind::Certificate, "openssl x509"),
+            ("X509 CERTIFICATE", PemKind::Certificate, "openssl x509"),
             ("PKCS7", PemKind::Certificate, "-print_certs"),
+            ("CMS", PemKind::Certificate, "-print_certs"),
             ("CERTIFICATE REQUEST", PemKind::Certificate, "request"),
+            ("NEW CERTIFICATE REQUEST", PemKind::Certificate, "request"),
         ] {
             let found = explained(pem(label).as_bytes(), wanted);
             assert!(found.contains(part) && found.is_empty() == part.is_empty(), "{label}: {found}");
         }
         assert_eq!(explained(b" \n", PemKind::Certificate), "");
-        assert!(explained(b"\xff\xfe-\0-\0", PemKind::Certificate).contains("UTF-16"));
+        for utf16 in [b"\xff\xfe-\0-\0", b"\xfe\xff\0-\0-"] {
+            assert!(explained(utf16, PemKind::Certificate).contains("UTF-16"));
+        }
         assert_eq!(explained(b"something", PemKind::Certificate), "");
     }
 

@@ -4,14 +4,16 @@
 //! Scripts rely on the field names. Times are seconds, rates are per second, utilizations and CPU shares are fractions
 //! between 0 and 1.
 
+mod connections;
+
+pub use connections::Connections;
+
 use crate::JsonSchema;
 use crate::model::Model;
-use crate::quantity::count;
 use crate::record::{Machine, ReasonCode, Verdict};
 use crate::server::CpuShares;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// Identifier of the document's schema, and the value of [`Survey::schema`].
 pub const SCHEMA: &str = "brimful.survey/1";
@@ -175,57 +177,6 @@ pub struct ObjectiveSlice {
     pub violations: u64,
     /// Value of the objective's measure: a time in seconds, or a fraction of errors.
     pub figure: Option<f64>,
-}
-
-/// How the loads of a survey used connections.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Connections {
-    /// Size of the connection pool of open loads: if all connections are busy, a call waits for one. Absent if there
-    /// was no pool: a call then opened a further connection if all were busy.
-    #[serde(rename = "most")]
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_connections: Option<u64>,
-    /// Number of connections that the server serves at the same time, if the survey reached this limit. Calls on
-    /// further connections wait until a served connection is closed, even if all served connections are idle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub served_at_once: Option<u64>,
-    /// Whether each call used a new connection.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub one_call_each: bool,
-    /// Whether each call used a new connection because the server closes each connection after its answer.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub closed_by_server: bool,
-}
-
-impl fmt::Display for Connections {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |number: u64| if number == 1 { "connection" } else { "connections" };
-        match (self.closed_by_server, self.served_at_once) {
-            (true, Some(served)) => write!(
-                f,
-                "This server closes each connection after its answer, and answered only {} of those that were opened at \
-                 once: the survey opens a new connection for each call, ",
-                count(served)
-            )?,
-            (true, None) => write!(
-                f,
-                "This server closes each connection after its answer: the survey opens a new one for each call, "
-            )?,
-            (false, Some(served)) => {
-                write!(f, "This server serves {} {} at a time: the survey uses ", count(served), plural(served))?;
-            }
-            (false, None) if self.one_call_each => f.write_str("Each call has a connection of its own, ")?,
-            (false, None) if self.max_connections.is_some() => f.write_str("The survey uses a pool of ")?,
-            (false, None) => f.write_str("The survey opens ")?,
-        }
-        match self.max_connections {
-            Some(most) if self.one_call_each => write!(f, "{} at once at most", count(most))?,
-            Some(most) if self.served_at_once.is_some() => write!(f, "{}", count(most))?,
-            Some(most) => write!(f, "at most {} {}, for which calls wait", count(most), plural(most))?,
-            None => f.write_str("as many connections at once as there are calls under way")?,
-        }
-        f.write_str(".")
-    }
 }
 
 /// Statistics of pauses, in which the server completes no call although calls are in progress, for example because of
