@@ -261,13 +261,13 @@ impl Edit {
 
     /// The parameters to which the change applies.
     pub(super) fn parameters(&self, model: &Model) -> Vec<(Property, ParameterLocation)> {
-        let of = |location: &ParameterLocation| match *location {
+        let parameters_at = |location: &ParameterLocation| match *location {
             ParameterLocation::Station(k) if self.property == Property::Speed => {
                 (0..model.classes.len()).map(|c| (Property::Demand, ParameterLocation::Demand(k, c))).collect()
             }
             location => vec![(self.property, location)],
         };
-        self.locations.iter().flat_map(of).collect()
+        self.locations.iter().flat_map(parameters_at).collect()
     }
 
     /// Whether the change sets the parameters to a value that does not depend on their previous values.
